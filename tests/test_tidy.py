@@ -209,7 +209,7 @@ LONG_FILES = {
     "fim_lsp.lsp.rpc": 341,
     "fim_lsp.lsp.server": 342,
     "fim_lsp.next_edit.engine": 322,
-    "fim_lsp.session.completer": 353,
+    "fim_lsp.session.completer": 335,
     "fim_lsp.session.persistence": 321,
     "fim_lsp.session.session": 326,
     "fim_lsp.session.state.workspaces": 327,

@@ -129,9 +129,9 @@ async def ours(url: str, place: Place, rest_s: float, *, invoked: bool) -> str:
                 at = after(at, key)
             answer = await session.complete(uri, at, invoked=invoked)
             if (
-                answer.is_failure or not session.connection.is_ready
+                answer.end.is_failure or not session.connection.is_ready
             ):  # which says nothing of the model
-                raise BackendUnavailable(session.connection.state.message or answer.reason)
+                raise BackendUnavailable(session.connection.state.message or answer.end.words)
             return answer.suggestions[0].text if answer.suggestions else ""
         finally:
             await session.aclose()

@@ -48,7 +48,7 @@ def run(notes: TextIO) -> int:
         return left
 
     def noted_answered(stats: Stats, answer: Answer, ms: float, **more: bool) -> None:
-        note("end", answer.key)
+        note("end", answer.end.key)
         answered(stats, answer, ms, **more)
 
     with (

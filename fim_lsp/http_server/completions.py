@@ -132,9 +132,9 @@ class Completions:
             selected=selected,
             client=Requester(selected is None, config, on_suggestion if listeners else None),
         )
-        if answer.outcome is Outcome.PRIVATE and answer.key not in self._told:
-            self._told.add(answer.key)
-            log.warning("nothing was sent: %s", answer.key)
+        if answer.end.outcome is Outcome.PRIVATE and answer.end.key not in self._told:
+            self._told.add(answer.end.key)
+            log.warning("nothing was sent: %s", answer.end.key)
         document = self._session.document(uri)
         if not answer.suggestions or document is None:
             return Insertion("", answer.cost)

@@ -216,7 +216,7 @@ async def why(editor: Editor, params: object) -> str:
     note = notice(stats["backend"])
     rarer = stats["quiet"]["why"]
     text = answer.suggestions[0].text if answer.suggestions else ""
-    answer_text = report(text, answer.key, answer.reason, by_hand=last.by_hand)
+    answer_text = report(text, answer.end.key, answer.end.words, by_hand=last.by_hand)
     lines = [answer_text]
     lines += [f"The model: {note}"] if note and note not in answer_text else []
     lines += [f"Rarer now: {rarer}."] if rarer else []

@@ -334,10 +334,10 @@ class Editor(LanguageServer):
                 if show
                 else asks,
             )
-            if answer.outcome is Outcome.LARGE:
+            if answer.end.outcome is Outcome.LARGE:
                 self._show_large(document.uri)
             if invoked and not answer.suggestions:
-                self.messages.explain(answer.reason, again=not answer.is_failure)
+                self.messages.explain(answer.end.words, again=not answer.end.is_failure)
             return [_move(suggestion, -first) for suggestion in answer.suggestions]
         finally:
             mine.release()

@@ -27,12 +27,12 @@ from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
-from fim_lsp.session.stats import Answer, LastAnswer, Stats, describe
+from fim_lsp.session.stats import Answer, LastAnswer, Stats
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.known import Displayed, Wait
 from fim_lsp.suggest.lines_in_sight import continue_line
-from fim_lsp.suggest.reasons import End, Outcome, reason, source
+from fim_lsp.suggest.reasons import End, Outcome
 from fim_lsp.suggest.request import (
     EDITOR,
     CompletionRequest,
@@ -40,11 +40,20 @@ from fim_lsp.suggest.request import (
     Suggestion,
     request_at,
     suggestion,
-    why_not,
-    why_off,
+)
+from fim_lsp.suggest.why import (
+    NOT_OPEN,
+    SLOW,
+    SUPERSEDED,
+    UNASKED,
+    end_with,
+    why_away,
+    why_failed,
+    why_none,
+    why_superseded,
 )
 from fim_lsp.tasks import Newest
-from server_bridge.protocol import BackendError, BackendUnavailable
+from server_bridge.protocol import BackendUnavailable
 
 # A cursor that only moved may still be moving: the model is not asked for every stop.
 PASSING_MS = 250.0
@@ -54,7 +63,6 @@ LOOK_S = 0.25  # between two looks at a backend that starts
 STARTING_S = 120.0  # for all of them
 ASK_AGAIN = 3  # times, where rules or files change while the model is asked
 SPARE_S = 0.03  # between the deadline of the model's text and that of the answer
-SUPERSEDED = Answer([], Outcome.SUPERSEDED)
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +96,7 @@ class Completer:
         is_in_word = False
         mine = self._newest.claim(uri)
         doc = self._open.ask_in(uri)
-        answer = self._explain(SUPERSEDED if doc else Answer([], Outcome.NOT_OPEN))
+        answer = Answer([], SUPERSEDED if doc else NOT_OPEN)
         version = doc.document.version if doc else 0
         try:
             if doc is None:
@@ -123,7 +131,7 @@ class Completer:
         """
         await self._judging.wait_judged(uri)
         if (doc := self._open.by_uri.get(uri)) is None:
-            return self._explain(Answer([], Outcome.NOT_OPEN))
+            return Answer([], NOT_OPEN)
         place = doc.place_at(position)
         connection = self._connection
         config = doc.workspace.settings(connection.config)
@@ -132,43 +140,33 @@ class Completer:
         is_told = (request.cursor.before + request.cursor.after).strip()
         deleted = bool(is_told) and doc.deleted == place.position
         if end := self._why_none(request, doc, deleted=deleted):
-            return self._explain(Answer([], *end))
+            return Answer([], end)
         known = self._dispatcher.texts.find(doc, request, connection.state.model)
         if not known.candidates:
-            return self._explain(Answer([], Outcome.UNASKED))
+            return Answer([], UNASKED)
         first = known.candidates[0]
         left = first if known.is_on_screen else polish(first, request.cursor, request.sure)
-        return self._explain(self._choose(request, Outcome.CACHE, [left]))
+        return self._choose(request, Outcome.CACHE, [left])
 
     async def _settle(
         self, request: CompletionRequest, doc: OpenDocument, place: TextPlace
     ) -> Answer:
-        """Return the answer with its reason in words: an error is one, and that time is up."""
+        """Return the answer: an error is one, and that time is up."""
         limit_s = request.limit_s
         until = asyncio.get_running_loop().time() + min(limit_s, request.deadline_s) - SPARE_S
         try:
             async with asyncio.timeout(None if math.isinf(limit_s) else limit_s):
-                answer = await self._answer(request, doc, place, until)
+                return await self._answer(request, doc, place, until)
         except Withdrawn as why:
             log.debug("no completion: %s", why)
-            answer = SUPERSEDED._replace(reason=str(why))
-        except BackendError as error:
-            log.warning("no completion: %s", error)
-            answer = Answer([], Outcome.NO_MODEL, reason=str(error), is_failure=True)
-        except TimeoutError:
-            answer = self._end_late(request)
-        except Exception:
-            log.exception("no completion")
-            answer = Answer([], Outcome.FAILED, is_failure=True)
-        return self._explain(answer)
-
-    def _end_late(self, request: CompletionRequest) -> Answer:
-        """Return the answer to a request whose time is up."""
-        if request.limit_s < request.deadline_s:
-            return Answer([], Outcome.SLOW)
-        trouble = self._connection.state.message or "the model server does not answer"
-        log.warning("no completion in time: %s", trouble)
-        return Answer([], Outcome.TOO_LATE, reason=trouble, is_failure=True)
+            end = why_superseded(str(why))
+        except Exception as error:
+            end = why_failed(error, request, self._connection.state)
+            if end.outcome is Outcome.FAILED:
+                log.exception("no completion")
+            elif end.is_failure:
+                log.warning("no completion (%s): %s", end.key, end.words)
+        return Answer([], end)
 
     async def _answer(
         self, request: CompletionRequest, asked: OpenDocument, place: TextPlace, until: float
@@ -194,7 +192,7 @@ class Completer:
             except BackendUnavailable:
                 if not (self._connection.may_start and n_more):
                     raise
-        return SUPERSEDED
+        return Answer([], SUPERSEDED)
 
     def _answer_at_once(self, request: CompletionRequest, doc: OpenDocument) -> Answer | None:
         """
@@ -205,7 +203,7 @@ class Completer:
             doc.workspace.memory.note_move(doc.uri, request.position.line)
             self._prefill.prefill(doc)
         if end := self._why_none(request, doc, deleted=doc.deleted == request.position):
-            return Answer([], *end)
+            return Answer([], end)
         known = self._dispatcher.texts.find(doc, request, self._connection.state.model)
         candidates = [*known.candidates]
         if known.is_on_screen:
@@ -217,11 +215,10 @@ class Completer:
     def _why_none(
         self, request: CompletionRequest, doc: OpenDocument, *, deleted: bool
     ) -> End | None:
-        """Return why nothing of *doc* is suggested now, see `why_not`; None for none."""
-        is_snoozed = self._quiet.is_snoozed and not request.invoked
-        why = doc.view.refusal or why_off(request)
-        why = why or ((Outcome.NOT_NOW, "") if is_snoozed else None)
-        return why or why_not(request, deleted=deleted)
+        """Return why nothing of *doc* is suggested now; None where something may be."""
+        return why_none(
+            request, doc.view.refusal, is_snoozed=self._quiet.is_snoozed, deleted=deleted
+        )
 
     async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
         """Answer by the model, or else from the lines in sight."""
@@ -231,8 +228,7 @@ class Completer:
                 answer = self._polish(request, doc, Outcome.LOCAL, [line])
                 if answer.suggestions or not request.invoked:
                     return answer
-                trouble = self._connection.state.message or "the model is not ready yet"
-                return answer._replace(reason=trouble, is_failure=True)
+                return answer._replace(end=why_away(answer.end, self._connection.state))
         if doc.view.restoring is not None:
             await asyncio.wait([doc.view.restoring])
         await self._persistence.restore_again(doc)
@@ -240,19 +236,19 @@ class Completer:
         wait = self._wait(request, doc, until)
         candidates, cost = await self._dispatcher.ask(request, doc, wait)
         if doc.current is None:
-            return SUPERSEDED
+            return Answer([], SUPERSEDED)
         answer = self._polish(request, doc, Outcome.BACKEND, candidates)
         is_empty = not answer.suggestions and candidates[0].text
         if is_empty and self._dispatcher.has_more(request, doc, candidates):
             # The filters leave nothing of the likeliest text, and the user waits: another may do.
             candidates, more = await self._dispatcher.ask(request, doc, wait)
             if doc.current is None:
-                return SUPERSEDED
+                return Answer([], SUPERSEDED)
             cost = cost.plus(more)
             answer = self._polish(request, doc, Outcome.BACKEND, candidates)
         is_late = not wait.lasts and asyncio.get_running_loop().time() >= wait.until
         if is_late and not answer.suggestions and not candidates[0].whole:
-            answer = Answer([], Outcome.SLOW)
+            answer = Answer([], SLOW)
         return answer._replace(cost=cost)
 
     def _polish(
@@ -262,10 +258,9 @@ class Completer:
         polished = [polish(each, request.cursor, request.sure) for each in said]
         self._stats.count_cuts(cut.filter for candidate in polished for cut in candidate.cuts)
         lasting = outcome is not Outcome.LOCAL and said[0].whole and request.selected is None
-        model = self._connection.state.model
         answer = self._choose(request, outcome, polished)
-        is_shown = lasting and len(said) == 1
-        doc.display(Displayed(request.cursor, polished[0], model) if is_shown else None)
+        shown = Displayed(request.cursor, polished[0], self._connection.state.model)
+        doc.display(shown if lasting and len(said) == 1 else None)
         if lasting and answer.suggestions:
             self._dispatcher.decode_ahead(request, doc, answer.suggestions[0])
         return answer
@@ -280,22 +275,12 @@ class Completer:
                 different.setdefault(candidate.text, candidate)
         made = (self._suggest(request, candidate) for candidate in different.values())
         suggestions = [item for item in made if item]
-        if suggestions or not left[0].cuts:
-            return Answer(suggestions, outcome)
-        return Answer([], Outcome(left[0].cuts[-1].filter), left[0].cuts[-1].why)
+        state = self._connection.state
+        return Answer(suggestions, end_with(outcome, left[0], state, is_shown=bool(suggestions)))
 
     def _suggest(self, request: CompletionRequest, candidate: Candidate) -> Suggestion | None:
         """Return the suggestion for *candidate*, with a number of its own."""
         return suggestion(request, candidate, str(next(self._numbers)))
-
-    def _explain(self, answer: Answer) -> Answer:
-        """Return *answer* with its reason in words, where it has none."""
-        if answer.reason:
-            return answer
-        backend = describe(self._connection.state)
-        outcome = answer.outcome
-        why = reason(outcome, answer.rule, backend)
-        return answer._replace(reason=source(outcome, backend) if answer.suggestions else why)
 
     async def _wait_ready(self, request: CompletionRequest, *, has_line: bool) -> bool:
         """Return whether the backend can be asked, or soon where no line can be offered."""
@@ -303,12 +288,11 @@ class Completer:
         if request.invoked:
             await self._connection.wait_ready()
         elif not has_line:
-            connection = self._connection
             left_s = request.deadline_s
             most_s = STARTING_S
-            while connection.may_start and min(left_s, most_s) > 0:
-                waits_on = request.client.cancels and connection.is_starting
-                await connection.wait_ready(LOOK_S)
+            while self._connection.may_start and min(left_s, most_s) > 0:
+                waits_on = request.client.cancels and self._connection.is_starting
+                await self._connection.wait_ready(LOOK_S)
                 left_s -= 0 if waits_on else LOOK_S
                 most_s -= LOOK_S
         return self._connection.is_ready

@@ -149,7 +149,7 @@ class Judging:
         if (doc := self._open.by_uri.get(uri)) is None:
             raise Withdrawn("the document is not open")
         if why := doc.view.refusal:
-            raise Withdrawn(why[0].words.format(why[1]))
+            raise Withdrawn(why.words)
         return doc
 
     async def aclose(self) -> None:

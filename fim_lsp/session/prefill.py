@@ -19,6 +19,7 @@ from fim_lsp.session.lane import Lane, Permit, PermittedModel, step_tokens
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.why import why_disabled
 from server_bridge.protocol import Prompt, PromptTooLong
 
 # Kinds of background work.
@@ -53,8 +54,9 @@ class Prefill:
         A user who moves the cursor, looks, and types then waits only for what was typed. Where
         nothing is suggested by itself, nothing is evaluated ahead.
         """
-        disabled_for = self._lane.connection.config.completion.disabled_for
-        if self._open.here is not doc or doc.why_disabled(disabled_for):
+        entries = self._lane.connection.config.completion.disabled_for
+        is_off = why_disabled(entries, doc.uri, doc.document.language, doc.file.path)
+        if self._open.here is not doc or is_off:
             return
         if not self._lane.connection.is_ready:
             self._tries = 0  # the server was away: what comes back is asked again

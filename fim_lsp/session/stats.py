@@ -9,29 +9,19 @@ from itertools import chain
 from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position
-from fim_lsp.suggest.reasons import Outcome
+from fim_lsp.suggest.reasons import End, Outcome
 from fim_lsp.suggest.request import Suggestion
 from server_bridge.protocol import Reply, State, Timings, Warmed
 
 
 class Answer(NamedTuple):
     """
-    *suggestions*, the best first; *outcome* says where they come from, or why there are none, by
-    which *rule*, if there is one, and *reason* the same in words.
-    *is_failure*: the model could not answer.
+    *suggestions*, the best first; *end* says where they come from, or why there are none.
     """
 
     suggestions: list[Suggestion]
-    outcome: Outcome
-    rule: str = ""
-    reason: str = ""
-    is_failure: bool = False
+    end: End
     cost: Timings = Timings()
-
-    @property
-    def key(self) -> str:
-        """The outcome as `fim/stats` counts it."""
-        return self.outcome.value.format(self.rule)
 
 
 class LastAnswer(NamedTuple):
@@ -149,13 +139,13 @@ class Stats:
 
     def count_answer(self, answer: Answer, ms: float, *, is_in_word: bool = False) -> None:
         """Count one request; what was cancelled has no answer that took a time."""
-        self.outcomes[answer.key] += 1
-        if answer.outcome is not Outcome.SUPERSEDED:
+        self.outcomes[answer.end.key] += 1
+        if answer.end.outcome is not Outcome.SUPERSEDED:
             self._latencies_ms[is_in_word].append(ms)
         spent = self.tokens - self._counted
         self._counted = self.tokens.copy()
         cost = spent["evaluated"], spent["background"]
-        self.answers.append(Answered(answer.key, round(ms, 1), *cost))
+        self.answers.append(Answered(answer.end.key, round(ms, 1), *cost))
 
     def snapshot(
         self, state: State, ring: dict[str, int], last: Answer | None
@@ -177,8 +167,8 @@ class Stats:
             "warmSteps": self._warm_steps,
             "last": last
             and {
-                "outcome": last.key,
-                "reason": last.reason,
+                "outcome": last.end.key,
+                "reason": last.end.words,
                 "shown": bool(last.suggestions),
                 "evaluated": last.cost.prompt_n,
                 "cached": last.cost.cache_n,

@@ -11,7 +11,8 @@ scope: whether a place stands in a comment or a string
 confidence: how sure a model is of its text, and the part of it that is likely enough to be shown
 filters: small functions that cut what must not be shown, and their order
 lines_in_sight: a suggestion without a model: the line that begins as the typed one does
-request: a completion request, the reasons why it may get nothing, and what the editor inserts
+request: a completion request, and what the editor inserts
+why: why a request got nothing: one value, made from its state
 known: what a model said at a place, and what is left of it at a cursor, where a request may wait
 pace: the wait between a key and the request, by the user's typing pace
 back_off: how much longer suggestions wait after some that were not wanted

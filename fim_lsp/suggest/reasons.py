@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from fim_lsp.documents import DOCUMENT_CHARS
 
@@ -78,7 +78,27 @@ class Outcome(enum.StrEnum):
     TOO_SHORT = "too_short", "the model's answer is too short to be worth a key"
 
 
-End = tuple[Outcome, str]  # and the rule that says so, where there is one
+class End(NamedTuple):
+    """
+    The end of a request: its *outcome*, the *rule* that says so, if there is one, and what is
+    *told* in place of the outcome's own words. *is_failure*: the model could not answer.
+    """
+
+    outcome: Outcome
+    rule: str = ""
+    told: str = ""
+    is_failure: bool = False
+
+    @property
+    def key(self) -> str:
+        """The outcome as `fim/stats` counts it."""
+        return self.outcome.value.format(self.rule)
+
+    @property
+    def words(self) -> str:
+        """The source of the suggestions, or why there are none."""
+        return self.told or self.outcome.words.format(self.rule)
+
 
 # Ends of a request while typing that one by hand may not come to.
 BY_HAND = frozenset({
@@ -91,8 +111,8 @@ BY_HAND = frozenset({
 
 def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
     """
-    Return what a request got, and *why* (`source`); or *why* it got nothing (`reason`), and whether
-    to ask by hand. *outcome* is its name in `fim/stats`.
+    Return what a request got, or that it got nothing, *why* (`End.words`), and whether to ask by
+    hand. *outcome* is its name in `fim/stats`.
     """
     if text:
         return f"{'By hand' if by_hand else 'While you type'} {text!r}, by {why}"
@@ -100,24 +120,6 @@ def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
         return f"No suggestion by hand: {why}."
     hint = " Ask by hand." if outcome in BY_HAND else ""
     return f"No suggestion while you type: {why}.{hint}"
-
-
-def reason(outcome: Outcome, rule: str, backend: Mapping[str, Any]) -> str:
-    """Return why a request with this outcome, by this *rule*, got nothing."""
-    if outcome is Outcome.NO_MODEL and backend.get("message"):
-        return str(backend["message"])
-    if outcome is Outcome.MODEL and not backend.get("ready"):
-        outcome = Outcome.LOCAL
-    return outcome.words.format(rule)
-
-
-def source(outcome: Outcome, backend: Mapping[str, Any]) -> str:
-    """Return the source of a suggestion with this outcome."""
-    if outcome is Outcome.LOCAL:
-        return "a line in sight that begins as this one does"
-    ours = "inside this package" if backend.get("bundled") else "on this machine"
-    where = ours if backend.get("kind") == "embedded" else backend.get("url")
-    return f"{backend.get('model') or 'the model'} ({where})"
 
 
 def notice(backend: Mapping[str, Any]) -> str:

@@ -1,5 +1,5 @@
 """
-One completion request: what was asked, why it may get nothing, what the editor is to insert. Pure.
+One completion request: what was asked, and what the editor is to insert. Pure.
 
 A request carries its snapshot (document, settings, the backend's state), so that nothing is read
 again after a wait.
@@ -8,35 +8,14 @@ again after a wait.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
-from fim_lsp.context.ignore_rules import below, compile_rules, scope, why_ignored
 from fim_lsp.documents import Document, Edit, Position, TextPlace, after, apply_edits
 from fim_lsp.settings.config import ONE_LINE, Config
-from fim_lsp.suggest import boundary
 from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
-from fim_lsp.suggest.reasons import End, Outcome
-from fim_lsp.suggest.scope import scope_at
 from server_bridge.protocol import State
-
-LANGUAGE = re.compile(r"[A-Za-z][\w+#-]*")
-
-# A question or a message is typed there, not code. Schemes of VS Code: the commit message, the
-# inputs of chats, of the debug console and of comments. Languages: VS Code's, and file types of
-# Neovim plugins with such buffers.
-PROMPT_SCHEMES = frozenset({
-    "vscode-scm", "chatsessioninput", "vscode-chat-input", "vscode-chat-session",
-    "vscode-interactive-input", "comment",
-    "debug",
-})  # fmt: skip
-PROMPT_LANGUAGES = frozenset({
-    "scminput", "chatinput", "TelescopePrompt", "snacks_picker_input", "snacks_input",
-    "dap-repl", "codecompanion", "AvanteInput", "copilot-chat", "sidekick_terminal",
-})  # fmt: skip
 
 
 class Suggestion(NamedTuple):
@@ -152,68 +131,10 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
     )
 
 
-def why_off(request: CompletionRequest) -> End | None:
-    """Return the reason to do nothing at all for this request, None for none."""
-    if boundary.too_long(request.cursor):
-        return Outcome.LONG_LINE, ""
-    if request.invoked:
-        return None
-    if not request.config.completion.auto:
-        return Outcome.OFF, ""
-    document = request.document
-    config = request.config
-    return why_disabled(
-        config.completion.disabled_for, document.uri, document.language, request.path
-    )
-
-
-@lru_cache(maxsize=256)  # asked at each key; a project's list may have thousands of entries
-def why_disabled(entries: tuple[str, ...], uri: str, language: str, path: str) -> End | None:
-    """
-    Return the reason why a document gets no automatic suggestions, None where it gets some; *path*
-    is within its workspace.
-
-    One of *entries* (`fim.completion.disabledFor`) is a language, or a pattern of file names as in
-    a `.gitignore`; what begins with `!` takes back what an entry before it said.
-    """
-    if uri.partition(":")[0].lower() in PROMPT_SCHEMES or language in PROMPT_LANGUAGES:
-        return Outcome.IN_PROMPT, ""
-    last = ""
-    for entry in entries:
-        if _names(entry.removeprefix("!"), language, path):
-            last = "" if entry.startswith("!") else entry
-    return (Outcome.DISABLED, last) if last else None
-
-
-def _names(entry: str, language: str, path: str) -> bool:
-    """Return whether *entry* names this language or file."""
-    if LANGUAGE.fullmatch(entry):
-        return entry == language
-    *folders, name = path.encode("utf-8", "surrogatepass").split(b"/")
-    here = scope([compile_rules(entry.encode("utf-8", "surrogatepass"), entry)])
-    for folder in folders:
-        here = below(here, folder)
-    return bool(why_ignored(here, name))
-
-
-def why_not(request: CompletionRequest, *, deleted: bool) -> End | None:
-    """
-    Return the reason to suggest nothing at this place now, None for none; *deleted*: see
-    `boundary.quiet`.
-    """
-    if request.invoked:
-        return None
-    excluded = request.config.completion.quiet_in
-    where = scope_at(request.document, request.position) if excluded else ""
-    outcome = boundary.quiet(request.cursor, deleted=deleted, scope=where, excluded=excluded)
-    return (outcome, "") if outcome else None
-
-
 def accept(request: CompletionRequest, suggestion: Suggestion) -> CompletionRequest:
     """Return the request that would follow if *suggestion* was accepted."""
     edit = Edit(suggestion.start, suggestion.end, suggestion.text)
-    state = request.state
-    where = request.document, request.position, request.path, request.config, state
+    where = (request.document, request.position, request.path, request.config, request.state)
     return replace(request_at(*where, selected=edit, client=request.client), selected=None)
 
 
@@ -221,14 +142,6 @@ def suggestion(request: CompletionRequest, candidate: Candidate, id: str) -> Sug
     """Return the suggestion for a filtered *candidate*, None for an empty one."""
     if not candidate.text:
         return None
-    start = request.position
-    end = _right_of(request.position, candidate.replaces)
-    if request.selected is None:
-        return Suggestion(id, start, end, candidate.text)
-    selected = request.selected
-    end = _right_of(selected.end, candidate.replaces)
+    selected = request.selected or Edit(request.position, request.position, "")
+    end = selected.end._replace(column=selected.end.column + candidate.replaces)
     return Suggestion(id, selected.start, end, selected.text + candidate.text)
-
-
-def _right_of(position: Position, n_characters: int) -> Position:
-    return position._replace(column=position.column + n_characters)

@@ -35,7 +35,8 @@ def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
         "OpenDocument.cursor": doc.cursor,
         "OpenDocument.last_answer": play.newest.get(uri) is not None and last is not None,
         "OpenDocument.deleted": doc.deleted,
-        "answer": last and ([s.text for s in last.answer.suggestions] or last.answer.outcome.value),
+        "answer": last
+        and ([s.text for s in last.answer.suggestions] or last.answer.end.outcome.value),
         "OpenDocument.used": doc.used > 0,
         "Workspace._unjudged": uri in doc.workspace._unjudged,
         "Memory._sources": usable == memory.knows(uri),

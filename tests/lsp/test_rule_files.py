@@ -115,9 +115,9 @@ class Cell:
                 text = (self.root / f"{name}.py").read_text()
                 self.client.session.handle(events.Opened(uri, "python", 1, text))
             answer = await self.client.session.complete(uri, Position(1, 11), invoked=True)
-            is_private = answer.outcome in (Outcome.PRIVATE, Outcome.EARLY)
+            is_private = answer.end.outcome in (Outcome.PRIVATE, Outcome.EARLY)
             assert is_private != bool(answer.suggestions), answer
-            reasons[name] = answer.rule if is_private else ""
+            reasons[name] = answer.end.rule if is_private else ""
         sent = repr([*self.backend.seen, *self.backend.warmed])
         for name, reason in reasons.items():
             assert not reason or f"{name}_canary" not in sent, reasons

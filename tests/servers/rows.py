@@ -342,7 +342,8 @@ async def _hand(user: Typist) -> str:
     answer = await user.session.complete(user.uri, user.cursor, invoked=True)
     if answer.suggestions:
         return YES
-    return f"no: {answer.reason}" if answer.is_failure else f"yes, no text: {answer.reason}"
+    why = answer.end.words
+    return f"no: {why}" if answer.end.is_failure else f"yes, no text: {why}"
 
 
 async def empty(server: Running) -> str:

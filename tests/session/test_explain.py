@@ -32,7 +32,7 @@ async def test_the_indentation_that_an_editor_takes_back_is_no_deletion(
     typist.backspace(4)
     after = await typist.session.explain(typist.uri, Position(1, 0))
     assert not asks or (after.answer, after.position) == (before.answer, Position(1, 0))
-    assert after.answer.outcome != "after a deletion"
+    assert after.answer.end.outcome != "after a deletion"
     assert len(typist.session._counters.answers) == n_answers
 
 
@@ -43,7 +43,7 @@ async def test_a_deletion_is_one(typist: Typist, taken: int) -> None:
     await typist.ask()
     typist.backspace(taken)
     explained = await typist.session.explain(typist.uri, typist.cursor)
-    assert explained.answer.outcome == "after a deletion"
+    assert explained.answer.end.outcome == "after a deletion"
 
 
 async def test_a_deletion_elsewhere_is_none(typist: Typist) -> None:
@@ -53,7 +53,7 @@ async def test_a_deletion_elsewhere_is_none(typist: Typist) -> None:
     typist.replace(Position(2, 0), Position(4, 0), "")
     await typist.ask()
     explained = await typist.session.explain(typist.uri, typist.cursor)
-    assert explained.answer.outcome != "after a deletion"
+    assert explained.answer.end.outcome != "after a deletion"
 
 
 async def test_the_last_answer_is_that_of_its_place(typist: Typist) -> None:
@@ -65,7 +65,7 @@ async def test_the_last_answer_is_that_of_its_place(typist: Typist) -> None:
     before = typist.session.stats()
     elsewhere = await typist.session.explain(typist.uri, Position(0, 3))
     assert not elsewhere.by_hand
-    assert elsewhere.answer.outcome == "before other code"
+    assert elsewhere.answer.end.outcome == "before other code"
     assert typist.session.stats() == before
 
 
@@ -75,7 +75,7 @@ async def test_to_ask_why_is_no_request(typist: Typist, backend: FakeBackend) ->
     await wait_judged(typist.session)
     before, warmed = typist.session.stats(), [*backend.warmed]
     why = await typist.session.explain(typist.uri, typist.cursor)
-    assert why.answer.outcome == "not asked"
+    assert why.answer.end.outcome == "not asked"
     assert (typist.session.stats(), backend.seen, backend.warmed) == (before, [], warmed)
     assert typist.session._open.by_uri[typist.uri].last_answer is None
     assert not typist.session._lane._jobs
@@ -88,4 +88,4 @@ async def test_what_is_known_is_told(typist: Typist) -> None:
     typist.type(suggestion.text[:1])
     why = await typist.session.explain(typist.uri, typist.cursor)
     assert [each.text for each in why.answer.suggestions] == [suggestion.text[1:]]
-    assert "fake" in why.answer.reason
+    assert "fake" in why.answer.end.words

@@ -36,7 +36,7 @@ def start(session: Session, uri: str, text: str) -> None:
 async def outcome(session: Session, uri: str, line: int = 1) -> str:
     answer = await session.complete(uri, Position(line, 0), invoked=True)
     await session.wait_idle()
-    return answer.outcome
+    return answer.end.outcome
 
 
 @pytest.mark.promise("odd-input")
@@ -47,8 +47,8 @@ async def test_nothing_of_a_large_document_is_used(session: Session, backend: Fa
     session.handle(Yanked(A, "C4N4RY"))
     session.handle(Saved(A))
     answer = await session.complete(A, Position(1, 0), invoked=True)
-    assert (answer.suggestions, answer.outcome) == ([], "too large")
-    assert "characters get no suggestions" in answer.reason
+    assert (answer.suggestions, answer.end.outcome) == ([], "too large")
+    assert "characters get no suggestions" in answer.end.words
     assert "characters get no suggestions" in (await session.report(A)).note
     await outcome(session, B)
     assert "C4N4RY" not in repr((backend.seen, backend.warmed))

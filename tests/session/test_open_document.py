@@ -111,7 +111,7 @@ async def test_what_is_no_file_needs_no_look(session: Session, caplog: pytest.Lo
     session.handle(events.Opened("git:/w/a.py", "python", 1, FIRST))
     await wait_judged(session)
     answer = await session.complete("git:/w/a.py", Position(0, 3), invoked=True)
-    assert "not a file" in answer.reason
+    assert "not a file" in answer.end.words
     assert not caplog.records
 
 

@@ -98,7 +98,7 @@ async def test_a_selected_menu_entry_is_extended(open_session: OpenSession) -> N
 async def test_an_unknown_document_gets_nothing(session: Session) -> None:
     """A request for a text that was never opened is answered, with nothing."""
     answer = await session.complete("file:///nowhere.py", Position(3, 3), invoked=True)
-    assert (answer.suggestions, answer.reason) == ([], "the file is not open")
+    assert (answer.suggestions, answer.end.words) == ([], "the file is not open")
 
 
 async def test_without_a_backend_the_session_lives_and_recovers(open_session: OpenSession) -> None:

@@ -86,7 +86,7 @@ async def disks(tmp_path: Path) -> AsyncIterator[Disks]:
 async def answer(typist: Typist) -> str:
     """Return the outcome of a request by hand."""
     asked = typist.session.complete(typist.uri, typist.cursor, invoked=True)
-    return (await asyncio.wait_for(asked, 5.0)).key
+    return (await asyncio.wait_for(asked, 5.0)).end.key
 
 
 @pytest.fixture(autouse=True)
@@ -101,8 +101,8 @@ async def test_by_hand_a_busy_machine_is_waited_for(disks: Disks, monkeypatch: p
     monkeypatch.setattr(judging, "LIMIT_S", 0.05)
     main = disks.open(disks.roots[0] / "a.py")
     early = await disks.session.complete(main.uri, main.cursor, invoked=True)
-    assert "too early" in early.reason
-    assert "is private, nothing" not in early.reason
+    assert "too early" in early.end.words
+    assert "is private, nothing" not in early.end.words
     monkeypatch.setattr(judging, "BY_HAND_S", 60.0)
     asked = asyncio.create_task(answer(main))
     await asyncio.sleep(0.2)

@@ -226,6 +226,6 @@ async def test_a_backend_that_fails_in_its_own_way_is_waited_for_a_while() -> No
     typist = Typist(session, "def total(items):\n    ")
     answer = await session.complete(typist.uri, typist.cursor, invoked=False)
     assert not answer.suggestions
-    assert " " in answer.reason
+    assert " " in answer.end.words
     await session.aclose()
     assert 1 < n_tried < 100

@@ -160,7 +160,7 @@ def reads_well(result: object) -> bool:
         case LastAnswer():
             return reads_well(result.answer)
         case Answer():
-            return bool(result.suggestions) or is_in_words(result.reason)
+            return bool(result.suggestions) or is_in_words(result.end.words)
         case Edited():
             return result.lines is not None or is_in_words(result.note)
     return True

@@ -41,7 +41,7 @@ async def ask(
     began, at = loop.time(), (typist.uri, typist.cursor)
     answer = await typist.session.complete(*at, invoked=invoked, client=client)
     texts = [each.text for each in answer.suggestions]
-    return "".join(texts[:1]), answer.outcome, loop.time() - began
+    return "".join(texts[:1]), answer.end.outcome, loop.time() - began
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,16 @@
-"""One request: why it gets nothing, and what the editor is to insert."""
+"""One request, and what the editor is to insert."""
 
 from __future__ import annotations
 
-import dataclasses
-
-import pytest
-
 from fim_lsp.documents import Edit, Position, open_document
-from fim_lsp.settings.config import CompletionConfig, Config
+from fim_lsp.settings.config import Config
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.reasons import End, Outcome
 from fim_lsp.suggest.request import (
     CompletionRequest,
     Suggestion,
     accept,
     request_at,
     suggestion,
-    why_off,
 )
 from server_bridge.protocol import Health, State
 
@@ -32,22 +26,6 @@ def request(
     return request_at(
         document, HERE, "a.py", config or Config(), READY, invoked=invoked, selected=selected
     )
-
-
-OFF = dataclasses.replace(Config(), completion=CompletionConfig(auto=False))
-NOT_PYTHON = dataclasses.replace(Config(), completion=CompletionConfig(disabled_for=("python",)))
-
-
-@pytest.mark.parametrize(
-    ("config", "invoked", "end"),
-    [
-        (Config(), False, None), (OFF, False, (Outcome.OFF, "")), (OFF, True, None),
-        (NOT_PYTHON, False, (Outcome.DISABLED, "python")), (NOT_PYTHON, True, None),
-    ],
-)  # fmt: skip
-def test_automatic_requests_can_be_switched_off(config: Config, invoked: bool, end: End | None):
-    """By hand a suggestion comes all the same."""
-    assert why_off(request(config, invoked=invoked)) == end
 
 
 def test_a_suggestion_replaces_the_closers_it_brings() -> None:

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from fim_lsp.suggest.reasons import Outcome
-from fim_lsp.suggest.request import why_disabled
+from fim_lsp.suggest.reasons import End, Outcome
+from fim_lsp.suggest.why import why_disabled
 
 A = "file:///home/me/shop/docs/cart.py"
 
@@ -31,7 +31,7 @@ def test_the_last_entry_that_names_a_file_counts(
     entries: tuple[str, ...], language: str, path: str, last: str
 ) -> None:
     """Languages by their names, files as in a .gitignore; `!` takes one back."""
-    end = (Outcome.DISABLED, last) if last else None
+    end = End(Outcome.DISABLED, last) if last else None
     assert why_disabled(entries, A, language, path) == end
 
 
@@ -46,7 +46,7 @@ def test_the_last_entry_that_names_a_file_counts(
 )
 def test_prompts_get_none(uri: str, language: str) -> None:
     """A commit message, a chat and a picker are no code; no entry takes that back."""
-    assert why_disabled(("!*",), uri, language, "x") == (Outcome.IN_PROMPT, "")
+    assert why_disabled(("!*",), uri, language, "x") == End(Outcome.IN_PROMPT)
 
 
 @pytest.mark.timed

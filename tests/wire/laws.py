@@ -194,7 +194,7 @@ class Run:
             if session.status().state.health is Health.LOADING:
                 since = loop.time()  # a server has so long to load a model
             await asyncio.sleep(0.5)
-        self.blame("free", f"no text: {answer.reason}")
+        self.blame("free", f"no text: {answer.end.words}")
 
     async def see_rest(self) -> None:
         await asyncio.sleep(REST_S)

@@ -18,7 +18,8 @@ from fim_lsp.instruct.dialogue import Dialogue
 from fim_lsp.session.state.frame_ladder import FrameLadder
 from fim_lsp.session.state.state_file import SavedDocument
 from fim_lsp.session.state.workspaces import Workspace
-from fim_lsp.suggest.reasons import End, Outcome
+from fim_lsp.suggest.reasons import End
+from fim_lsp.suggest.why import LARGE, why_hidden
 from fim_lsp.workspace.paths import FileLocation, PlaceId
 
 UNJUDGED = "not judged yet"
@@ -65,11 +66,10 @@ class ModelView:
     def refusal(self) -> End | None:
         """Return why nothing of it may be used; None where it may."""
         if self.verdict is Verdict.TOO_LARGE:
-            return Outcome.LARGE, ""
+            return LARGE
         if self.verdict is Verdict.USABLE:
             return None
-        is_early = self.why_private == UNJUDGED
-        return Outcome.EARLY if is_early else Outcome.PRIVATE, self.why_private
+        return why_hidden(self.why_private, is_early=self.why_private == UNJUDGED)
 
     def allow(self, place: PlaceId | None = None) -> None:
         """Let it inform others: it is not private at *place*."""

@@ -30,8 +30,7 @@ from fim_lsp.session.state.model_view import ModelView, Verdict
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
 from fim_lsp.suggest.known import Displayed
-from fim_lsp.suggest.reasons import End
-from fim_lsp.suggest.request import CompletionRequest, Suggestion, why_disabled
+from fim_lsp.suggest.request import CompletionRequest, Suggestion
 from fim_lsp.workspace.paths import FileLocation, PlaceId
 from server_bridge.protocol import Prompt
 
@@ -99,10 +98,6 @@ class OpenDocument:
         cursor: the beginning where it is not known.
         """
         return TextPlace(self.document, self.document.clamp(position or self.cursor or TOP))
-
-    def why_disabled(self, entries: tuple[str, ...]) -> End | None:
-        """Return why *entries* of the settings leave it without automatic suggestions."""
-        return why_disabled(entries, self.uri, self.document.language, self.file.path)
 
     def permit(
         self, document: Document | None = None, why_over: Callable[[], str] = lambda: ""
