@@ -28,7 +28,7 @@ CONTRACT = {
     "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.disks",
     "server_bridge.machine.executables", "server_bridge.machine.notes",
     "server_bridge.machine.private_files", "server_bridge.machine.processes",
-    "server_bridge.machine.sockets",
+    "server_bridge.machine.shown", "server_bridge.machine.sockets",
     "server_bridge.weights.table", "server_bridge.fim.reading",
     "server_bridge.fim.thoughts",
     "server_bridge.fim.tokens",  # the marks that end a text, which a suggestion must not have
@@ -188,7 +188,7 @@ def test_a_file_has_the_name_of_what_it_holds() -> None:
 
 
 # What a reader pays. The exceptions below are older than the rules: each may only become smaller, and then goes.
-MOST_STATEMENTS = 23133  # of the product: what this round added; falls with what is removed
+MOST_STATEMENTS = 23225  # of the product: what this round added; falls with what is removed
 MOST_SETTINGS = 37
 MOST_LINES_OF_A_FUNCTION = 40  # without its docstring
 LONG_FUNCTIONS = {

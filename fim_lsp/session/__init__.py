@@ -11,6 +11,7 @@ framing: chooses the frame that is cheapest to evaluate
 answering: what models say of open documents, and the requests that wait for it
 prefill: evaluates in advance what the next requests will need
 persistence: when to save, and what to restore
+shared_engine: tells other sessions what the engine was shown, and ends it
 judging: decides which open documents are private, before anything of them is used
 edits: next edits, edits by instruction, long texts
 completer: answers one completion request in time

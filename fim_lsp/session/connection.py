@@ -11,12 +11,12 @@ import asyncio
 import itertools
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from fim_lsp.settings.config import Config
 from fim_lsp.tasks import Tasks
-from server_bridge.protocol import Backend, BackendError, Health, State
+from server_bridge.protocol import Backend, BackendError, Health, Model, State
 
 CONNECT_S = 30.0  # how long a request made by hand waits for a backend that is starting
 RETRY_S = (0.25, 0.5, 1.0, 2.0)  # waits between attempts; recovery is to take less than 5 s
@@ -46,7 +46,8 @@ class Connection:
     *n_connected* is how often it was reached: each time its slots may be empty.
     *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one;
     *on_status* is called when that, or the state, changes, *on_ready* each time it was reached,
-    with whether it was away, or is another server than before.
+    with whether it was away, or is another server than before, and *on_show* before an
+    engine of ours is shown something, with its URL and *n_connected*.
     """
 
     def __init__(
@@ -56,9 +57,11 @@ class Connection:
         *,
         on_status: Callable[[], None],
         on_ready: Callable[[bool], None],
+        on_show: Callable[[tuple[str, int]], Awaitable[None]],
     ) -> None:
         self._on_status = on_status
         self._on_ready = on_ready
+        self._on_show = on_show
         self.look_s = 0
         self.n_connected = 0
         self._look_ends: asyncio.TimerHandle | None = None
@@ -114,6 +117,14 @@ class Connection:
                 break
             await asyncio.wait({self._reaching}, timeout=0.05)
         return self.state
+
+    async def connect(self) -> Model:
+        """Return the model, connected where that is needed, to be shown a prompt."""
+        model = await self.backend.connect()
+        state = model.state
+        if state.kind == "embedded":
+            await self._on_show((state.url, self.n_connected))
+        return model
 
     def configure(self, config: Config) -> None:
         """Go on with *config*, and with another backend if it names another."""

@@ -6,7 +6,8 @@ pool of threads judges files; a file that a request waits for goes first, and a 
 answer holds up no other file. A request waits for the verdicts on what its prompt may
 hold, for `LIMIT_S` at most. A change of the rules has all judged again, also the remembered files
 that are not open, once for changes that follow each other. What is private now is in no prompt that
-is made later, what was saved of it is deleted, and the embedded engine is ended.
+is made later, what was saved of it is deleted, and the embedded engine is ended, also where it was
+another session that showed it the file.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import NamedTuple
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
+from fim_lsp.session.shared_engine import SharedEngine
 from fim_lsp.session.state.model_view import UNJUDGED, Verdict
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
@@ -57,6 +59,7 @@ class Judging:
     _connection: Connection
     _open: OpenDocuments
     _persistence: Persistence
+    _engine: SharedEngine
     _looks: dict[Key, Look] = field(default_factory=dict)
     _unbegun: OrderedDict[OpenDocument, None] = field(default_factory=OrderedDict)
     _due: OrderedDict[Key, None] = field(default_factory=OrderedDict)  # those that have no turn yet
@@ -235,6 +238,8 @@ class Judging:
         elif seen.why:
             if _was_used(doc):
                 self._forget()
+            else:
+                self._engine.forget(doc.uri)
             doc.refuse(seen.why, place=seen.place)
         else:
             doc.allow(seen.place)

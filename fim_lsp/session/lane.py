@@ -72,13 +72,13 @@ WhyOver = Callable[[], str]
 """Returns why work is not wanted any more, "" while it is; asked before each call."""
 
 
+@dataclass(frozen=True, slots=True)
 class PermittedModel:
     """The model for work with a permit, until *why_over* says why not; see `Model`."""
 
-    def __init__(self, model: Model, permit: Permit, why_over: WhyOver) -> None:
-        self._model = model
-        self._permit = permit
-        self._why_over = why_over
+    _model: Model
+    _permit: Permit
+    _why_over: WhyOver
 
     async def measure(self, prompt: Prompt) -> Measure:
         """Count the prompt."""
@@ -197,7 +197,7 @@ class Lane(Scheduler):
         Return the model, connected where that is needed; for a step that has the wire. Raises
         BackendError.
         """
-        return PermittedModel(await self.connection.backend.connect(), permit, why_over)
+        return PermittedModel(await self.connection.connect(), permit, why_over)
 
     def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
         """

@@ -30,6 +30,7 @@ from fim_lsp.session.lane import Lane, Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
+from fim_lsp.session.shared_engine import SharedEngine
 from fim_lsp.session.state.edit_history import NextEdit
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
@@ -61,29 +62,30 @@ class Session:
         open_model: Callable[[Config], TextModel | None] = lambda _: None,
     ) -> None:
         self.on_status: Callable[[SessionStatus], None] = lambda _: None
+        self._workspaces = Workspaces()
+        engine = SharedEngine(cache, self._workspaces)
         self.connection = Connection(
             config,
             open_backend,
             on_status=lambda: self.on_status(self.status()),
             on_ready=lambda is_new: self._prefill.go_on(is_new=is_new),
+            on_show=engine.note_shown,
         )
-        self._workspaces = Workspaces()
         self._counters = Stats(on_left=self.connection.note_first_look)
-        clock = time.perf_counter
-        self._quiet = Quietness(clock)
+        self._quiet = Quietness(time.perf_counter)
         self._waking: asyncio.TimerHandle | None = None
         self._lane = Lane(self.connection, BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self._workspaces, self._counters, self._quiet)
         self._model_edits = ModelEdits(config, open_model)
         self._next_edits = NextEdits(
-            self._open, self._counters, clock, self._model_edits, lambda: self.config
+            self._open, self._counters, time.perf_counter, self._model_edits, lambda: self.config
         )
         self._framing = Framing(self._lane)
         parts = (self._lane, self._counters, self._framing)
         self._dispatcher = Dispatcher(*parts)
         self._prefill = Prefill(*parts, self._open)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
-        self._judging = Judging(self.connection, self._open, self._persistence)
+        self._judging = Judging(self.connection, self._open, self._persistence, engine)
         self._edits = InstructedEdits(self._lane, self._framing, self._open, self._judging)
         self._completer = Completer(
             self.connection, self._counters, self._open, self._judging, self._persistence,
@@ -164,7 +166,6 @@ class Session:
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
         """Record what happened to, or in, a document that is open."""
-        memory = doc.workspace.memory
         match event:
             case events.Changed():
                 before = doc.document
@@ -182,7 +183,7 @@ class Session:
                 if self._open.here:  # what it sees of that one may be evaluated no more
                     self._prefill.prefill(self._open.here)
             case events.Saved(uri) | events.Focused(uri):
-                memory.note_focus(uri)  # to save a file says that it matters now
+                doc.workspace.memory.note_focus(uri)  # to save a file says that it matters now
                 self._judging.begin([doc])
             case events.Yanked(_, text):
                 self._open.go_to(doc, rests=self._open.rests)
@@ -190,7 +191,7 @@ class Session:
                 self._prefill.prefill(doc)
             case events.CursorMoved(uri, position):
                 self._open.go_to(doc, rests=True)
-                memory.note_move(uri, doc.move_to(doc.place_at(position)).line)
+                doc.workspace.memory.note_move(uri, doc.move_to(doc.place_at(position)).line)
                 self._prefill.prefill(doc)
 
     def configure(self, config: Config) -> None:
@@ -223,8 +224,7 @@ class Session:
 
     def status(self) -> SessionStatus:
         """Return what a client shows of the session now."""
-        connection = self.connection
-        return SessionStatus(connection.state, connection.look_s, self._quiet.until)
+        return SessionStatus(self.connection.state, self.connection.look_s, self._quiet.until)
 
     def _report_quiet(self) -> None:
         """

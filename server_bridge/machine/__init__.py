@@ -8,6 +8,7 @@ pages: gives memory that holds zeros back to the system
 sockets: tells the user of a TCP socket, and the process at the other end of a connection
 private_files: files that only this user may read; in some a process says where it listens
 locks: files by which processes share another one, and tell who lives
+shown: what a process that sessions share was shown, also by those that have ended
 notes: names the user's files whose text is on disk, so that it can be judged
 executables: finds programs and starts them, never from the user's project
 """

@@ -3,6 +3,7 @@ Files by which the processes of a user share another one: their locks tell which
 
     engine-….json     locked by the shared process for as long as it lives; where it is, its key
     engine-….users    locked by each process that uses it
+    engine-….shown    what it was shown, see `shown`
 
 A lock ends with its process, however that ends. Files are made and deleted by one process at a
 time, which has locked their folder: so a locked file lies where it is looked for, and holds what
@@ -42,7 +43,7 @@ def take(path: Path) -> int | None:
         for left in path.parent.glob("engine-*"):  # also by another machine, or before a restart
             with suppress(OSError):  # it is a folder, or gone already
                 is_old = time.time() > left.lstat().st_mtime + OLD_S
-                if left == path or (is_old and not is_used(left)):
+                if left in (path, hashes_file(path)) or (is_old and not is_used(left)):
                     left.unlink()
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         _lock(file, waits_s=HELD_S)  # another process may just look at it
@@ -117,8 +118,8 @@ def is_used(path: Path) -> bool:
     with suppress(OSError), os.fdopen(private_files.open_private(users_file(path))) as file:
         is_used = not _lock(file.fileno())
         if is_used and time.time() > os.fstat(file.fileno()).st_mtime + FRESH_S:
-            os.utime(users_file(path))
-            os.utime(path)
+            for each in (users_file(path), path, hashes_file(path)):
+                os.utime(each)
     return is_used
 
 
@@ -127,14 +128,19 @@ def delete_unused(path: Path) -> bool:
     with suppress(OSError), _alone(path.parent):
         if is_used(path):
             return False
-        path.unlink(missing_ok=True)
-        users_file(path).unlink(missing_ok=True)
+        for each in (path, users_file(path), hashes_file(path)):
+            each.unlink(missing_ok=True)
     return True
 
 
 def users_file(path: Path) -> Path:
     """Return the file that the users of the process of *path* have open."""
     return path.with_suffix(".users")
+
+
+def hashes_file(path: Path) -> Path:
+    """Return the file of what the process of *path* was shown."""
+    return path.with_suffix(".shown")
 
 
 def _lock(file: int, *, shared: bool = False, waits_s: float = 0.0) -> bool:

@@ -38,12 +38,14 @@ TYPED = "\n\ndef parse_line(line):\n    key, value = line.split('=')\n    return
 class Window:
     """An editor with one file of some hundred lines open, at whose end the user types."""
 
-    def __init__(self, editor: Editor, model: Path, folder: Path, text: str) -> None:
-        self.editor, self.uri = editor, (folder / "a.py").as_uri()
+    def __init__(
+        self, editor: Editor, model: Path, folder: Path, text: str, *, saves: bool
+    ) -> None:
+        self.editor, self.uri, self.folder = editor, (folder / "a.py").as_uri(), folder
         (folder / ".git").mkdir(parents=True, exist_ok=True)
         (folder / "a.py").write_text(text)
         self._row, self._column, self._version = text.count("\n"), 0, 1
-        options = {"fim.backend.model": str(model)}
+        options = {"fim.backend.model": str(model), "fim.state.save": saves}
         editor.initialize(rootUri=folder.as_uri(), initializationOptions=options)
         editor.open(self.uri, text)
 
@@ -85,10 +87,10 @@ def window(launch: Callable[..., Editor], tmp_path: Path) -> Callable[[int], Win
     model = tmp_path / "model.gguf"
     shutil.copy(BUNDLED, model)
 
-    def open_window(n: int) -> Window:
+    def open_window(n: int, *, saves: bool = True) -> Window:
         source = read_code([LONG, MIDDLING][n % 2])[: 9000 + 500 * n]
         text = source.rpartition("\n")[0] + "\n"
-        return Window(launch(before=SOON), model, tmp_path / f"shop{n}", text)
+        return Window(launch(before=SOON), model, tmp_path / f"shop{n}", text, saves=saves)
 
     return open_window
 
@@ -132,3 +134,29 @@ def test_windows_share_an_engine_that_keeps_what_each_needs(
     assert second.editor.bye() == 0
     engine.wait(60)
     assert [*(tmp_path / "home/cache/fim-lsp").glob("engine-*")] == []
+
+
+@pytest.mark.promise("rules-act-at-once")
+@pytest.mark.parametrize("saves", [True, False])
+def test_what_an_ended_window_showed_is_forgotten_once_a_rule_hides_it(
+    window: Callable[..., Window], tmp_path: Path, saves: bool
+) -> None:
+    """Killed or closed, with what it saved or without; a hidden file of no window ends nothing."""
+    keeper = window(0, saves=saves)
+    keeper.wait_answered("the first engine")
+    for n, end in enumerate((Editor.kill, Editor.bye), 1):
+        [engine] = engines(tmp_path)
+        ended = window(n, saves=saves)
+        ended.wait_answered("the engine that is shared")
+        end(ended.editor)
+        (ended.folder / ".gitignore").write_text("*.py\n")
+        assert engines(tmp_path) == [engine]
+        after = window(n, saves=saves)
+        engine.wait(60)
+        keeper.wait_answered("the next engine")
+        fresh = engines(tmp_path)
+        after.editor.open((ended.folder / "b.py").as_uri(), "x = 1\n")
+        assert not after.ask()
+        assert after.editor.bye() == 0
+        assert engines(tmp_path) == fresh
+    assert keeper.editor.bye() == 0

@@ -54,8 +54,15 @@ class Permission:
 
 
 def lane_to(backend: FakeBackend, *kinds: str) -> Lane:
+    async def note_shown(*_: object) -> None:
+        """It shares no engine."""
+
     connection = Connection(
-        Config(), lambda _: backend, on_status=lambda: None, on_ready=lambda _: None
+        Config(),
+        lambda _: backend,
+        on_status=lambda: None,
+        on_ready=lambda _: None,
+        on_show=note_shown,
     )
     return Lane(connection, kinds)
 

@@ -1,0 +1,65 @@
+"""
+The files of which a process that sessions share was shown text, also by sessions that have ended.
+
+    engine-….shown    beside its file (`locks`): a hash of each file's name
+
+The hashes are keyed with what the process says of itself, in which there is a random key: they tell
+nothing once its file is gone, and count for no later process. A hash counts wherever it stands, so
+a write that was cut off spoils no other. All of this touches the disk: call it in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+from server_bridge.machine import locks, private_files
+
+HASH_BYTES = 16
+MOST_BYTES = 1 << 20  # 65,536 files; weeks of work take a tenth of it
+
+
+def note(folder: Path, names: Iterable[str]) -> None:
+    """Note that the living processes of *folder* are shown text of files. Raises OSError."""
+    files = [*names]
+    for path, said in _list_living(folder):
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        file = private_files.open_private(locks.hashes_file(path), flags)
+        try:
+            if os.fstat(file).st_size < MOST_BYTES:
+                os.write(file, b"".join(_hash(said, name) for name in files))
+        finally:
+            os.close(file)
+
+
+def is_noted(folder: Path, name: str) -> bool:
+    """
+    Return whether a living process of *folder* was shown text of the file *name*; True where that
+    cannot be read, or was too much to be noted.
+    """
+    living = _list_living(folder)
+    return any(_has(locks.hashes_file(path), _hash(said, name)) for path, said in living)
+
+
+def _has(file: Path, digest: bytes) -> bool:
+    try:
+        noted = private_files.read(file, MOST_BYTES)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return digest in noted or len(noted) == MOST_BYTES
+
+
+def _list_living(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Yield the file of each process that serves, and what it says."""
+    for path in folder.glob("engine-*.json"):
+        if said := locks.find(path):
+            yield path, said
+
+
+def _hash(said: bytes, name: str) -> bytes:
+    key = blake2b(said).digest()
+    return blake2b(name.encode(errors="surrogateescape"), digest_size=HASH_BYTES, key=key).digest()
