@@ -20,7 +20,7 @@ _FLAGS = os.O_RDONLY | sum(
 )
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
 _TRIES = 3  # of a file that is written meanwhile
-# Many editors empty a file and then write it. One that changed so lately may be half of itself.
+# Many editors empty a file and then write it. A file that changed so lately may be half of itself.
 REST_S = 0.1
 MOST_REST_S = 1.0  # that a file of rules which is written all the time is waited for
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # what it begins with, if its writer marks it
@@ -29,7 +29,7 @@ _KINDS = {stat.S_IFDIR: "is a folder", stat.S_IFIFO: "is a pipe", stat.S_IFSOCK:
 
 
 class Wrong(OSError):
-    """What is wrong with a file of rules or settings, and how to mend it."""
+    """A fault of a file of rules or settings, and how to mend it."""
 
     def __init__(self, file: Path, what: str, mend: str) -> None:
         super().__init__(errno.EINVAL, f"{what}: {mend}", str(file))

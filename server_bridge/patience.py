@@ -43,7 +43,7 @@ class Seen(enum.Enum):
 
 
 class NextStep(enum.Enum):
-    """What follows."""
+    """The next step."""
 
     WAIT = "wait"
     ASK_AGAIN = "close the connection and ask again"
@@ -52,7 +52,7 @@ class NextStep(enum.Enum):
 
 
 class Allowance(NamedTuple):
-    """What follows where it was seen so for *limit_s*."""
+    """The next step where it was seen so for *limit_s*."""
 
     limit_s: float
     step: NextStep

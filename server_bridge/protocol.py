@@ -244,9 +244,9 @@ class State:
     does not. *memory* is "plain", "recurrent" (or hybrid) or "sliding window": what of an evaluated
     prompt can be cut off; "" while that is not known. *drafters* are the kinds of speculation it
     was started with, as its answers tell; *drafts*: it speculates. *second_best* says why its model
-    is not the right one for filling in, "" where it was trained for that; *fills_only* why it cannot
-    follow an instruction, "" where it may. *cause* is that of the error behind `message`, with
-    the server that it is about; a server that is ready has one until it has completed something.
+    is not the right one for filling in, "" where it was trained for that; *fills_only* why it
+    cannot follow an instruction, "" where it may. *cause* is that of the error behind `message`,
+    with the server that it is about; one that is ready has it until it has completed something.
     """
 
     health: Health
@@ -313,7 +313,7 @@ class Model(Protocol):
     async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
         """
         Keep *prompt*, which has text of *files* (URIs), over a restart; returns its tokens, 0 where
-        it is not evaluated or cannot be kept. What is on disk says of which files it is.
+        it is not evaluated or cannot be kept. The note on disk says of which files it is.
         """
 
     async def restore(self, prompt: Prompt) -> int:

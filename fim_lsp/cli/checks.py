@@ -47,7 +47,7 @@ TRIAL = Prompt(
 )
 
 
-# What is good to know of a model whose evaluated prompt cannot be cut off behind any token.
+# Advice on a model whose evaluated prompt cannot be cut off behind any token.
 MEMORIES = {
     "recurrent": "; the model is recurrent or hybrid, where a changed prompt goes on from a "
     "checkpoint (kept where they matter with --checkpoint-min-step 256, which fim-lsp serve sets)",

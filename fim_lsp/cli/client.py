@@ -228,7 +228,7 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
         await asyncio.wait_for(client.shutdown_async(None), EXIT_SECONDS)
         client.exit(None)
     except BaseException:
-        # What still waits for an answer gets none, and nothing is left to report that to.
+        # A request that still waits gets no answer, and there is no handler left to tell.
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         with contextlib.suppress(ProcessLookupError):
             process.terminate()  # it ends what it started within a second

@@ -25,7 +25,7 @@ from fim_lsp.suggest.reasons import TOY, notice, report
 # The path may hold colons itself (C:\x.py:3): only numbers at the very end are the position.
 PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?", re.DOTALL)
 
-# What marks the root of a workspace, as editors look for it.
+# Names that mark the root of a workspace, as editors look for them.
 ROOT_MARKS = (".git", ".hg", ".jj", ".svn", ".fim-lsp.toml")
 
 

@@ -29,7 +29,7 @@ from fim_lsp.settings.config import Config
 from server_bridge.machine.disks import within
 from server_bridge.protocol import Backend, State
 
-# What the doctor looks at without asking the model for anything
+# The checks of doctor that ask the model for nothing
 LIVE = (
     checks.privacy, checks.model, server_checks.access, server_checks.context,
     checks.speculation,

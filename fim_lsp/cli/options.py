@@ -39,7 +39,8 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-# What a flag says nothing without: --model names a file, or with --url a model of that server.
+# Flags, each with the flag that it says nothing without: --model names a file, or with --url a
+# model of that server.
 _BELONGS = {"openai": "--url", "key_env": "--url", "yes": "--get", "mirror": "--get"}
 
 

@@ -2,8 +2,9 @@
 `fim-lsp setup`: a few answers, or flags, into the user's config.toml; a model is downloaded if it
 is wanted.
 
-Writes the four settings that say where completions come from and leaves all others as they are.
-What is named is tried first: an answer that cannot work is not written. `doctor` runs at the end.
+Writes the four settings that say where completions come from and leaves all others as they are. A
+server or model that the user names is tried first: an answer that cannot work is not written.
+`doctor` runs at the end.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-What a name refers to: the definition in the innermost scope around it that has one. Pure.
+The definition that a name refers to: that in the innermost scope around it that has one. Pure.
 
 All places of one name are looked at together: those that bind it, by their scope, and the one that
 asks.

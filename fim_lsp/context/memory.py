@@ -62,8 +62,8 @@ class Memory:
 
     def note_open(self, source: Source) -> None:
         """
-        Note that a document was opened: from now on its text is the editor's. One that was only
-        judged again keeps the marks of its edits.
+        Note that a document was opened: from now on its text is the editor's. A document that was
+        only judged again keeps the marks of its edits.
         """
         before = self._sources.get(source.uri)
         if before and before.lines is source.lines and self.is_open(source.uri):

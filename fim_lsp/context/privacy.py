@@ -4,8 +4,8 @@ The verdict on a file in a folder: whether it may get suggestions and inform oth
 A file is refused when a rule of its repository, a `.fimignore` or the user's excludes match it, or
 when it lies in a place that is always private. The caller goes down from the root of the file
 system with `enter`, says what the disk holds in each folder, and asks `why_refused` of the last: so
-the verdict on a folder is found once for all files in it. What is *in* a file is `secrets`'
-business.
+the verdict on a folder is found once for all files in it. The text *in* a file is
+`secrets`' business.
 
 Stricter than git in five ways: a rule counts for tracked files, too; what a repository around a
 submodule or a nested repository says counts as well; a `!` of one kind of file (.gitignore,
@@ -45,7 +45,7 @@ def originals(name: bytes) -> Iterator[bytes]:
     Yield the names that *name* may be a copy of: a backup, a swap or an undo file, or a lock, of an
     editor.
 
-    What stands behind a colon, and dots and spaces at the end, are no part of a name on Windows.
+    Text behind a colon, and dots and spaces at the end, are no part of a name on Windows.
     """
     if b":" in name or name[-1:] in (b".", b" "):
         name = name.partition(b":")[0].rstrip(b". ")

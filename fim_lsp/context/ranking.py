@@ -1,7 +1,7 @@
 """
 A ranking of pieces by how likely they hold the names typed next. Pure and deterministic.
 
-Theory of operation. What context is for can be counted: of the names in the next line that are
+Theory of operation. The use of context can be counted: of the names in the next line that are
 not in sight, how many does it hold? So each word out of sight has a chance to be needed soon
 (`Interest.chances`), and a set of pieces is worth the sum over the words it holds, each counted
 once. Taking the piece with the most new worth per character, again and again, is within 63 % of

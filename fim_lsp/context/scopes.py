@@ -2,8 +2,8 @@
 Where a name stands in a text, and what it is there: a definition, a use, a member, a comment. Pure.
 
 Only the places of one name are looked at: the way from the root of the syntax tree down to each
-says what it is, by the tables of `scopes.toml`. So a text costs its parse (see `grammars`), and each
-place the depth of the tree.
+says what it is, by the tables of `scopes.toml`. So a text costs its parse (see `grammars`), and
+each place the depth of the tree.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Step(NamedTuple):
 
 class Place(NamedTuple):
     """
-    A name at byte *at*. One that binds does so in *scope*, from byte *since* on; a member has the
-    name of its *owner*, "" where there is none. What is of another *sort* may have its name: "#"
+    A name at byte *at*. A definition binds it in *scope*, from byte *since* on; a member has the
+    name of its *owner*, "" where there is none. A name of another *sort* may be spelled alike: "#"
     for private members, "@" for those of Ruby, "()" for methods in Java, "$" for variables in PHP.
     """
 

@@ -21,7 +21,7 @@ from fim_lsp.context.owners import name_of
 from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Table
 
 HEADS = ("#", "//", "/*", "*", "--", "@")
-"""What lines above a definition begin with that belong to it: comments and decorators."""
+"""Beginnings of lines above a definition that belong to it: comments and decorators."""
 
 _MARKED = re.compile(r"@\w+ (\{[^@]*\} )?\[?$|:\w+ (\w+ )?$|`$")  # `@param name`, `:param name:`
 _ENTRY_MARK = re.compile(r"\s*(?:[*#/-]+\s*)?")

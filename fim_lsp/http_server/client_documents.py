@@ -2,11 +2,11 @@
 Stateless requests into documents of the session: opened, edited as the client's text was, closed
 again. State.
 
-A text belongs to the document of its path. One without a path, or with one that no file has, is
+A text belongs to the document of its path. A text without a path, or with one that no file has, is
 without a name: it belongs to the unnamed text in which most of its lines stand, else to a new one.
-Which file it is from is not known, and so not whether that is private: see `paths.UNNAMED`. What
-the user typed between two requests becomes one edit, so that all that is kept for documents in an
-editor serves here, too.
+Which file it is from is not known, and so not whether that is private: see `paths.UNNAMED`. The
+text that the user typed between two requests becomes one edit, so that all that is kept for
+documents in an editor serves here, too.
 """
 
 from __future__ import annotations

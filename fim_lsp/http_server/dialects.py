@@ -1,6 +1,6 @@
 """
-What other programs' completion clients send into what they ask, and a completion into the JSON that
-they expect. Pure.
+A message of another program's completion client into the request that it means, and a completion
+into the JSON that the client expects. Pure.
 
 A body is read into the text around its cursor, the other files it shows, and how the answer is to
 be spelled; None stands for what is not a completion at a cursor. Sources: llama.cpp's server
@@ -193,7 +193,7 @@ def insertion(text: str, replaced: str) -> str:
     Return *text* for a client that can only insert, where it was meant to replace *replaced*, right
     of the cursor.
 
-    What is to be replaced stands in the text again; the part before it is inserted.
+    The part to be replaced stands in the text again; the part before it is inserted.
     """
     if text.endswith(replaced):
         return text.removesuffix(replaced)

@@ -3,7 +3,7 @@ The lines of an answer as the file lays them out: in its levels of indentation, 
 selected lines begin. Pure.
 
 A model writes tabs where the file has spaces, or four where it has two, and begins at the left
-margin or where the file does. What says so are the lines that begin a block, and those that stand
+margin or where the file does. The lines that begin a block say so, and those that stand
 in the selection as well.
 """
 

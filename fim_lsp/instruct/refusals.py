@@ -34,7 +34,7 @@ _DELETES = re.compile(
     r"|usu[nń]|verwijder|удал|删|移除|去掉|削除|消|삭제|제거",
     re.IGNORECASE,
 )
-# What begins a text of several lines, and its end, besides three quotes.
+# Marks that begin and end a text of several lines, besides three quotes.
 _LONG = {"lua": ("--[[", "]]"), "ruby": ("=begin", "=end"), "haskell": ("{-", "-}")}
 _MARKED = ("<!--", "-->")
 _UNQUOTED = frozenset(("plaintext", "restructuredtext", "git-commit", "latex", "tex"))

@@ -59,7 +59,8 @@ class Editor(LanguageServer):
     The client of this process. *open_session* makes the session once the editor has said its
     settings.
 
-    *leave* ends the server as if the editor had gone; *on_state* is called when a state of the backend is shown.
+    *leave* ends the server as if the editor had gone; *on_state* is called when a state of the
+    backend is shown.
     """
 
     session: Session
@@ -96,7 +97,7 @@ class Editor(LanguageServer):
         self._config()  # what is wrong is told at once
 
     def _open(self) -> None:
-        """Open the session. What that imports takes as long as all before: see `amend`."""
+        """Open the session. Its imports take as long as all before: see `amend`."""
         self.session = self._open_session(self._config())
         self._is_open = True
         self.session.on_status = lambda _: self._show_status()

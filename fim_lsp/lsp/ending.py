@@ -47,8 +47,8 @@ def is_there(pid: int | None) -> TypeGuard[int]:
     """
     Return whether the client *pid* is a process that can be waited for.
 
-    One in another container has a process id that means nothing here. Windows tells of its end by
-    that of our input.
+    A client in another container has a process id that means nothing here. Windows tells of its end
+    by that of our input.
     """
     return os.name == "posix" and bool(pid and pid > 1) and processes.cpu_s(pid or 0) is not None
 

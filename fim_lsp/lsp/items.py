@@ -1,5 +1,6 @@
 """
-Suggestions into items: ghost text, and entries of the completion menu as each client takes them. Pure.
+Suggestions into items: ghost text, and entries of the completion menu as each client takes them.
+Pure.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _PLACEHOLDER = re.compile(r"\$\d|\$\{")  # of a snippet
 
 class Menu(NamedTuple):
     """
-    What a client does with an item of its menu (`clients.toml`).
+    The way in which a client inserts an item of its menu (`clients.toml`).
 
     It filters by what *filters_by* says: the "word" before the cursor, all of the "range", or the
-    whole "text". What it *takes* is what it writes the item over: the "range", the "word" at the
-    cursor, or the range as it was when it "asked". It *eats* placeholders of snippets in plain
-    texts. It *misplaces* the cursor of an item that replaces what follows it. It *indents* the
-    lines once more, unless told not to.
+    whole "text". It *takes* a part of the text, which it writes the item over: the "range", the
+    "word" at the cursor, or the range as it was when it "asked". It *eats* placeholders of snippets
+    in plain texts. It *misplaces* the cursor of an item that replaces what follows it. It *indents*
+    the lines once more, unless told not to.
     """
 
     filters_by: str = "word"

@@ -4,7 +4,7 @@ The log: to stderr, which editors keep, or to a file; never to stdout, which bel
 Ours says what `fim.log.level` asks for; libraries only warn, and pygls says nothing: it would log
 messages with the user's text in them. A record is one line, whatever names and errors are in it,
 and a file is only appended to if it is a log of ours: a setting must not write into other files.
-One that is too long loses its older half.
+A log that is too long loses its older half.
 """
 
 from __future__ import annotations

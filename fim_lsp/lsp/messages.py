@@ -2,8 +2,8 @@
 Messages to the user: progress of long work, and one sentence where something is wrong.
 
 Trouble with the backend is shown once per cause and ten minutes: a server that is slow, or comes
-and goes, would be told of all day. That it is ready is not shown at all: suggestions come. All text
-is made fit to be shown: much of it comes from settings of a repository or from a server.
+and goes, would be told of all day. A server that is ready is not announced: suggestions come. All
+text is made fit to be shown: much of it comes from settings of a repository or from a server.
 """
 
 from __future__ import annotations

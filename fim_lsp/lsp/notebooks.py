@@ -7,7 +7,7 @@ which document a cell is part of and at which of its lines it begins.
 Goal: a cell is completed in view of the cells before it, and only the server needs to know of
 cells. A cell that another program runs (`%%sql`) is in the language of that one.
 Plan: a cell's lines are whole lines of the joined document, in the same columns: each gets a `\\n`
-of its own there. What changed is found by comparing, which copies a pointer per line of the
+of its own there. The change is found by comparing, which copies a pointer per line of the
 notebook.
 """
 

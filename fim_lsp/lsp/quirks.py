@@ -1,6 +1,6 @@
 """
-What clients do that LSP does not say (`clients.toml`), and what they leave out of params, or send
-null for, though LSP requires it. Pure.
+Ways of clients of which LSP does not say anything (`clients.toml`), and fields that they leave out
+of params, or send null for, though LSP requires them. Pure.
 
 Without what is filled in a message would be refused whole for a field that nothing depends on, and
 a `didOpen` refused once leaves the document without suggestions for ever. No position and no URI is
@@ -26,7 +26,7 @@ _TABLE = tomllib.loads((pkgutil.get_data(__package__ or "", "clients.toml") or b
 
 class Habits(NamedTuple):
     """
-    What a client does with the items of its *menu*, how long it waits before and after it *asks*,
+    The client's treatment of the items of its *menu*, how long it waits before and after it *asks*,
     and whether it has ghost text though it does not say so.
     """
 

@@ -1,7 +1,7 @@
 """
 Fixes for pygls: messages in, handlers called, one answer per request.
 
-What pygls 2.1 does and a client should not notice, each with the override that mends it, where its
+Habits of pygls 2.1 that a client should not notice, each with the override that mends it, where its
 public interface has no way: it keeps a second copy of every document, split at the wrong
 characters, and ends the process where nothing reads the exit code (`_register_builtin_features`);
 leaves requests unanswered that are malformed (`receive`) or whose result cannot be written

@@ -109,7 +109,7 @@ def offer_once(editor: Editor) -> None:
     Have the user told how to get a model, once the bundled one is seen to be at work.
 
     A client that receives `didChangeStatus` (`fim.status.notify`) shows the model itself and is
-    left alone. That it was said is remembered in the user's state folder, for all editors.
+    left alone. The user's state folder remembers that it was said, for all editors.
     """
 
     def look() -> None:

@@ -2,7 +2,7 @@ r"""
 The bytes of one client into message bodies and back, over stdin and stdout.
 
 Each direction has a thread of its own: asyncio cannot wait for every kind of stdin (files, Windows
-pipes), and a client that does not read must not hold the event loop. What is printed goes to
+pipes), and a client that does not read must not hold the event loop. Printed text goes to
 stderr: one stray line on stdout would end the session.
 
 A header has the two fields of LSP 3.17 ("Header Part") and no other. Anything else where a header

@@ -1,5 +1,6 @@
 """
-What the user is told of a proposal, and answers: which patterns are not proposed again. Pure.
+The question that a proposal puts to the user, and the answer: which patterns are not proposed
+again. Pure.
 
 A "no" is a proposal that was dismissed, that the user's own edit at its place contradicted, or that
 was applied and undone.
@@ -16,7 +17,7 @@ from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.rule import is_word, token_changes
 
 REFUSED = 400
-"""What is remembered, two for each "no"; a session has some tens."""
+"""Remembered patterns, two for each "no"; a session has some tens."""
 
 TAKEN = 20
 """Applied proposals that are remembered, should they be undone."""

@@ -34,7 +34,7 @@ HISTORY = 40
 
 FRESH = 12
 """Changes after which one that was made once counts no more, and after which a renamed definition
-that still has uses is left alone. What was made twice counts for longer."""
+that still has uses is left alone. An edit that was made twice counts for longer."""
 
 Lines = tuple[str, ...]
 

@@ -69,7 +69,7 @@ class Proposal(NamedTuple):
     """
     The lines *before* at *line* of the text *uri* should become *after*, both without line ends.
 
-    What a model proposes has no *rule*; *example* is the newest of a rule's.
+    The proposal of a model has no *rule*; *example* is the newest of a rule's.
     """
 
     uri: str

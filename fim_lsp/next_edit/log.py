@@ -2,10 +2,10 @@
 The edit log of one workspace: changes of documents in, finished edits out. Pure.
 
 Changes at one place are one edit, however many keystrokes it took: its lines before the first, and
-after the last of them. What several cursors type is an edit for each place, in the order of their
-lines. An edit that was undone disappears. The log is bounded, and its places move
-with the text above them. Documents that are private never get here: the caller leaves them out, and
-calls `forget` when one becomes private.
+after the last of them. Text typed at several cursors is an edit for each place, in the order of
+their lines. An edit that was undone disappears. The log is bounded, and its places move with the
+text above them. Documents that are private never get here: the caller leaves them out, and calls
+`forget` when one becomes private.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Renames(NamedTuple):
         Return whether the lines *before* of *text* get a new name where none of the definitions
         renamed so is used. The user may want others once two of their kind were renamed.
 
-        What *examples* did to one name with hyphens is not done to a part of another.
+        The change that *examples* made to one name with hyphens is not made to a part of another.
         """
         if _is_within_name(text.language, before, after, examples):
             return True

@@ -6,8 +6,8 @@ out.
 
 Pairs: two changed lines into the rule that makes both changes, if there is one.
 
-What the lines before have in common is literal, what differs is a hole; each place where the lines
-after differ must be what one of the holes held, in both.
+The text that the lines before have in common is literal, a difference is a hole; each place where
+the lines after differ must be what one of the holes held, in both.
 
 Blocks: whole lines that were replaced, removed or inserted, into the places where the same can be
 done.

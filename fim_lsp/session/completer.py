@@ -1,7 +1,7 @@
 """
 One completion request into suggestions: where it is decided what to ask, and waited for the answer.
 
-What is known at the place is answered at once, the model is asked otherwise. A request lives as
+A text that is known at the place is the answer at once, else the model is asked. A request lives as
 long as the backend computes and the client wants it (`CompletionRequest.limit_s`): a menu opens
 with the answers that are there, and inside a word an editor's list may wait for ours.
 """
@@ -136,7 +136,7 @@ class Completer:
         connection = self._connection
         config = doc.workspace.settings(connection.config)
         request = request_at(*place, doc.file.path, config, connection.state)
-        # What is taken off a line that is left empty may be indentation that the editor had made.
+        # White space taken off a line that is left empty may be the editor's indentation.
         is_told = (request.cursor.before + request.cursor.after).strip()
         deleted = bool(is_told) and doc.deleted == place.position
         if end := self._why_none(request, doc, deleted=deleted):

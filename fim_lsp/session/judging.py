@@ -3,10 +3,10 @@ Finds out which open documents are private, before anything of them is used. Sta
 
 Until a document is judged it counts as private (`UNJUDGED`), and nothing of it is shown. A fixed
 pool of threads judges files; a file that a request waits for goes first, and a disk that does not
-answer holds up no other file. A request waits for the verdicts on what its prompt may
-hold, for `LIMIT_S` at most. A change of the rules has all judged again, also the remembered files
-that are not open, once for changes that follow each other. What is private now is in no prompt that
-is made later, what was saved of it is deleted, and the embedded engine is ended, also where it was
+answer holds up no other file. A request waits for the verdicts on what its prompt may hold, for
+`LIMIT_S` at most. A change of the rules has all judged again, also the remembered files that are
+not open, once for changes that follow each other. A file that is private now is in no prompt that
+is made later, its saved text is deleted, and the embedded engine is ended, also where it was
 another session that showed it the file.
 """
 

@@ -1,8 +1,8 @@
 """
 The way to the model: work shows a permit, and gets a model that asks the permit before each call.
 
-What may be shown to a model changes while a request waits: a rule, the text, a file that is
-deleted. A check before a wait is a guess after it, so the permit is asked when the wire is taken
+The text that may be shown to a model changes while a request waits: a rule, the text, a file that
+is deleted. A check before a wait is a guess after it, so the permit is asked when the wire is taken
 and the model is there, before every call, and for every piece of an answer. Only this module hands
 out the model, so no work can leave that out.
 
@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 class Withdrawn(Exception):
     """
-    What the work would show the model may not be shown now, or is out of date; the text says why.
+    The text that the work would show is private now, or out of date; the error says which.
 
     *judged*: it may be asked for again, behind what may be shown once all is judged.
     """

@@ -1,7 +1,7 @@
 """
 Saves the session while it rests and when it ends, and restores it at the start.
 
-What was loaded and saved is kept by the workspaces and documents. State: the work under way.
+Workspaces and documents keep the state that was loaded and saved. State: the work under way.
 Without a folder, or with `fim.state.save` off, it does nothing at all.
 """
 
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 @dataclass(eq=False, repr=False)
 class Persistence:
     """
-    What is saved of a session, and restored. *cache* is a folder of our own, None to keep nothing.
+    The saved state of a session. *cache* is a folder of our own, None to keep nothing.
     """
 
     _cache: Path | None
@@ -161,9 +161,9 @@ class Persistence:
         Judge what is on disk of the workspaces of this session, of earlier ones too; delete what
         has text of files that are private now, or gone, or of none.
 
-        What cannot be judged stays: its disk does not answer, or it is of other workspaces, whose
-        rules this session does not know. Called at the start, and when files are gone or the rules
-        of what is private changed; a folder that the user closed since is looked at, too. If
+        A file that cannot be judged stays: its disk does not answer, or it is of other workspaces,
+        whose rules this session does not know. Called at the start, and when files are gone or the
+        rules of what is private changed; a folder that the user closed since is looked at, too. If
         rules change during an audit, or text is saved, the audit is run again.
         """
         self._is_due = True

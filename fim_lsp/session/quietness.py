@@ -1,9 +1,9 @@
 """
 The quietness of a session: the snooze, and what the user did with the last suggestions.
 
-Mutable state, owned by the session. What is on screen belongs to its document (`acceptance`), the
-decisions are in `suggest/back_off`. The end of a snooze is on the wall's clock, which goes on while
-the machine sleeps: the user is shown it.
+Mutable state, owned by the session. The suggestion on screen belongs to its document
+(`acceptance`), the decisions are in `suggest/back_off`. The end of a snooze is on the wall's clock,
+which goes on while the machine sleeps: the user is shown it.
 """
 
 from __future__ import annotations

@@ -44,10 +44,10 @@ BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
 
 class Session:
     """
-    What one editor has open, and its model. *open_backend* makes a backend from a configuration,
-    without waiting; *cache* is a folder of our own for what is saved between sessions; *open_model*
-    makes the model for next edits.
-    *on_status* is called when the status changes, *connection* is public for tests.
+    The open documents of one editor, and its model. *open_backend* makes a backend from a
+    configuration, without waiting; *cache* is a folder of our own for what is saved between
+    sessions; *open_model* makes the model for next edits. *on_status* is called when the status
+    changes, *connection* is public for tests.
 
     The editor's server, the port and the command line use its methods and no part of it
     (tests/test_tidy.py). None of them raises a `BackendError` or `Withdrawn`: what went wrong is in
@@ -291,9 +291,9 @@ class Session:
         Return the next edit in the workspace of *uri* ("": where one was asked for last), by the
         last edits; see docs/next-edit.md.
 
-        One that is shown *unasked* waits until the newest edit is finished, for longer where the
-        *cursor* is behind a new name, and leaves the line to a suggestion that is on screen there.
-        *unopened*: it may be in a file that is not open.
+        An edit that is shown *unasked* waits until the newest edit is finished, for longer where
+        the *cursor* is behind a new name, and leaves the line to a suggestion that is on screen
+        there. *unopened*: it may be in a file that is not open.
         """
         uri = self._next_edits.note_question(uri)
         if not self.wants_next_edit(uri, unasked=unasked):

@@ -37,7 +37,7 @@ _EDITOR = ("initializationOptions", _ASKED, _SHARED)
 
 
 class _Reading(NamedTuple):
-    """What was read of a file, and its *stamp* from before."""
+    """The text of a file, and its *stamp* from before it was read."""
 
     layer: Layer
     stamp: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What a setting has besides its value: type, text, and what a project may do to it. Pure."""
+"""A setting besides its value: type, text, and what a project may do to it. Pure."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """
 The model's confidence in a text, and the longest beginning likely enough to be shown. Pure.
 
-Greedy decoding takes the likeliest token each time. That all of a text is right is as likely as the
-product of its tokens' probabilities, given what stands before it; so a suggestion is shown as far
-as that product stays above a threshold (`likely`). What was typed since is certain: the product
-begins at the cursor. Measured with Qwen2.5-Coder at places in code of 2025 and later in four
-languages (benchmarks/HISTORY.md), characters shown that were right and wrong, and the keys saved by
-taking what is right; 0.3 was chosen on one half of the places, and these are of the other:
+Greedy decoding takes the likeliest token each time. All of a text is right as likely as the product
+of its tokens' probabilities, given what stands before it; so a suggestion is shown as far as that
+product stays above a threshold (`likely`). Text that was typed since is certain: the product begins
+at the cursor. Measured with Qwen2.5-Coder at places in code of 2025 and later in four languages
+(benchmarks/HISTORY.md), characters shown that were right and wrong, and the keys saved by taking
+what is right; 0.3 was chosen on one half of the places, and these are of the other:
 
                             0.5B, 247 places
     the product from 0.1    3117  4065  2008
@@ -34,7 +34,7 @@ from fim_lsp.suggest.lines import is_word_sign
 from server_bridge.protocol import Token
 
 NOT_SURE = "not sure"
-# What drafts are worth at most: a server accepts repetitive text as drafted until it is wrong, and
+# The most that drafts are worth: a server accepts repetitive text as drafted until it is wrong, and
 # tells no odds of it.
 DRAFTED = math.log(0.6)
 

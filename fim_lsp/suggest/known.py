@@ -1,6 +1,6 @@
 """
-What a model said at a place (`Said`), and the known continuations of one document: what was said,
-found again wherever it still holds.
+The text that a model said at a place (`Said`), and the known continuations of one document: these
+texts, found again wherever they still hold.
 
 Operations: put what was said at a place; find what is known at another place. Goal: typing through
 a suggestion, backspacing and retyping, undo and redo, cycling and the state after accepting are
@@ -9,10 +9,10 @@ its line from the start, then what was said. Paths hang on their *root*: the lin
 must be the same when it is found again. If the text before the cursor is a prefix of a path, the
 remainder is returned. A path may have begun some lines above, so a lookup tries a root per line,
 each a dictionary access. Warning: what is kept is the model's raw text. Filters look at the text
-around, which changes; run them on what is found. What is on screen, and what is still being
-decoded, is something said as well: one rule says what is left of it elsewhere (`Said.find_rest`).
+around, which changes; run them on what is found. The text on screen, and the text that is still
+being decoded, were said as well: one rule says what is left of it elsewhere (`Said.find_rest`).
 
-What is known at a cursor is one value (`Known`), also of what stands on screen (`Displayed`); it
+The texts known at a cursor are one value (`Known`), with the one on screen (`Displayed`); it
 says whether a request that waits is answered with it. Pure.
 """
 
@@ -87,9 +87,10 @@ class Continuations:
         """
         Keep the *candidate* for *cursor*, also an empty one.
 
-        *key* names the model that said it, and what of the prompt is not around the cursor. What is
-        put first is found first among equals. A text that goes on as a kept one does takes its place;
-        but another *sample* never does: `return x` is the answer, `return x + 1` a choice.
+        *key* names the model that said it, and what of the prompt is not around the cursor. A text
+        that is put first is found first among equals. A text that goes on as a kept one does takes
+        its place; but another *sample* never does: `return x` is the answer, `return x + 1` a
+        choice.
         """
         root = next(_roots(cursor, key))
         text = cursor.before + candidate.text

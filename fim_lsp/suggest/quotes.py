@@ -2,8 +2,8 @@
 The comments and strings that are open where a text ends, and the code within them. Pure.
 
 Read from left to right by the rows of `quotes.toml`, as a language's own scanner does it, so that
-half-typed code is no harder than other code. What only a parser knows (the text between tags,
-`%w(…)`) is left to `scope`. Each sign is read once.
+half-typed code is no harder than other code. Quotes that only a parser knows (the text between
+tags, `%w(…)`) are left to `scope`. Each sign is read once.
 """
 
 from __future__ import annotations

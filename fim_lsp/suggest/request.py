@@ -86,8 +86,8 @@ class CompletionRequest:
         """
         The time after which an answer is no use, an empty one either; infinity for none.
 
-        A client that does not cancel gets its answer by the deadline. What was begun for a request
-        whose time is up goes on for the next key.
+        A client that does not cancel gets its answer by the deadline. A text begun for a
+        request whose time is up goes on for the next key.
         """
         if self.invoked:
             return math.inf

@@ -97,8 +97,8 @@ def _count_errors(language: str, text: str) -> int:
 
 class ScopeReading(NamedTuple):
     """
-    What a cursor stands in, how many errors the text in front of it has if that is so, and what it
-    took of the parser to tell.
+    The scopes that a cursor stands in, how many errors the text in front of it has if that is so,
+    and what it took of the parser to tell.
     """
 
     scope: str

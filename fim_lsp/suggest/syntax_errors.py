@@ -39,7 +39,7 @@ from fim_lsp.suggest.lines import (
 )
 
 # Characters around the cursor, in whole lines: about half of the 60 lines above, a third of the 40
-# below. What stands further below changes hardly a verdict, and is parsed again for each text.
+# below. Text further below changes hardly a verdict, and is parsed again for each text.
 ABOVE_CHARS = 2000
 BELOW_CHARS = 700
 
@@ -63,7 +63,7 @@ ERROR_BYTES = 25
 DEPTH = 60
 DEPTH_BYTES = 30  # a shorter node is not looked into: it takes no time, however deep it is
 
-# What closes a block of a shell, by the last word of its head; in Lua and Ruby it is `end`.
+# The words that close a block of a shell, by the last word of its head; Lua and Ruby have `end`.
 END_WORDS = {"then": "fi", "else": "fi", "do": "done", "in": "esac"}
 NO_START = frozenset(")]}\"'`#*/")  # closers, strings and comments: the inside of something
 

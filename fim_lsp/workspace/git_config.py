@@ -28,7 +28,7 @@ _QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.|\\\n)*)"')
 _PLAIN = re.compile(rb'(?:[^"\\\n#;]|\\.|\\\n)+')
 _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"b": b"\b", b"\n": b""}
-# What `git -c` gives to the programs it starts: 'key'='value', and before git 2.31 'key=value'
+# The words that `git -c` gives to programs: 'key'='value', and before git 2.31 'key=value'
 _WORD = r"(?:'[^']*'|\\['!])"
 _PARAMETER = re.compile(rf"({_WORD}+)(=({_WORD}*))?")
 _LETTERS = re.compile(r"'([^']*)'|\\(['!])")

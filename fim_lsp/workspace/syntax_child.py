@@ -8,9 +8,9 @@ line of JSON each.
           where there is no such definition; or how many nodes are errors
 
 A process of its own because tree-sitter holds Python's lock while it parses, and because a hostile
-text can take any time and any memory in it (see `context.grammars`). What is too much ends this
-process, not the session. It ends when stdin does, so it cannot outlive the session for longer than
-one text.
+text can take any time and any memory in it (see `context.grammars`). A text that takes too much
+ends this process, not the session. It ends when stdin does, so it cannot outlive the session for
+longer than one text.
 """
 
 from __future__ import annotations

@@ -269,7 +269,8 @@ def choose(
             return one, 0.0
         limit_s = min(CONNECT_S, CONNECT_ALL_S / len(endpoints))
         began = one.began if one.attempt else now
-        # What may stand at usual ports is no reason to give up the server that the user named.
+        # A server that may listen at a usual port is no reason to give up the server that the user
+        # named.
         is_last = not any(other.named for other in others)
         return one, None if is_last else max(0.0, began + limit_s - now)
     return None

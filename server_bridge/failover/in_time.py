@@ -1,4 +1,4 @@
-"""What is asked of one server while another could go on: an answer that grows in time."""
+"""An answer of one server that must grow in time, while another server could go on."""
 
 from __future__ import annotations
 

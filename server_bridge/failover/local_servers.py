@@ -3,8 +3,8 @@ llama.cpp servers that run on this machine and that the user did not name.
 
 Any process may listen at a usual port. So before one of them is used it has to be this user's, and
 to answer as llama.cpp does, soon. All usual ports are asked at once: one that is silent must not
-delay the first suggestion. What did not answer as llama.cpp is left alone until something else
-listens there, or for half a minute, since it has a log of its own.
+delay the first suggestion. A port that did not answer as llama.cpp is left alone until something
+else listens there, or for half a minute, since it has a log of its own.
 
 Root counts as another user: what listens as root is most often a proxy that hands on to a container
 or to a service of another account.

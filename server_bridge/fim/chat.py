@@ -4,8 +4,8 @@ The prompt for a chat model in words, and the turns of its template. Pure.
 A chat model that has no tokens for a gap is asked in words. All that is frozen is the question. The
 answer is begun for the model, with the code from the anchor to the cursor in an open block, and it
 goes on from there: so nothing has to be parsed out of what it says, what is typed comes at the end,
-as for other families, and an answer ends where the block does. What stands between a question and
-an answer is the template's of the model. It is read off a dialogue that the server writes with it,
+as for other families, and an answer ends where the block does. The text between a question and
+an answer is that of the model's template. It is read off a dialogue that the server writes with it,
 twice: as what comes next, thinking switched off, and as what came before a later question.
 """
 
@@ -57,7 +57,7 @@ def parse_turn(question: str, answered: str) -> Turn | None:
     Return the turn in what the server made of the `dialogues`; None where the question is not in
     it.
 
-    What stands before an answer of long ago (`answered`) counts where it says more, as the channel
+    The text before an answer of long ago (`answered`) counts where it says more, as the channel
     of gpt-oss, or where the model would think first.
     """
     before, is_there, between = question.partition(QUESTION)

@@ -5,7 +5,7 @@ Any line end, comments, one byte order mark, events of several `data:` lines, fi
 The form is decided by the first line and not by a header: where that is no field, all of the
 answer is JSON, one value or one a line. Beyond the standard, as servers do it: an object that is
 whole in its first line is an event without the blank line behind it, the last event needs none
-either, and `error` may be the name of a field. What is no object is passed over (`ping`).
+either, and `error` may be the name of a field. Data that is no object is passed over (`ping`).
 
 No library: httpx-sse wants the header, leaves the mark, drops the last event and hands out texts
 of any length.

@@ -3,8 +3,8 @@ The key is refused: whether an answer says so, by whatever it does.
 
 401 and 403 say it by themselves. Others say it in the body: LiteLLM without a database answers 400,
 `no_db_connection`, to each key but its own; FastAPI 422 where the header is missing; Google 400;
-some gateways 200. A proxy with a login of its own sends the client to that. What a body repeats of
-the request is the user's code, and is not read: only names, and the beginning of a message.
+some gateways 200. A proxy with a login of its own sends the client to that. The part of a request
+that a body repeats is the user's code, and is not read: only names, and the beginning of a message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REDIRECTS = range(300, 400)
 INNER = {"error", "detail", "details"}  # where a fault has others in it
 DEEPEST = 5
 MOST_FAULTS = 8
-# What a fault is called in OpenAI's errors and in others'.
+# Fields that name a fault in OpenAI's errors and in others'.
 NAMES = {"type", "code", "status", "reason", "error"}
 NAME = re.compile(
     r"(?i)(?=[\w.:-]{1,40}$)[\w.:-]*(?:authenticat|unauthori[sz]ed|auth_error|authorization"

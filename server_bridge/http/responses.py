@@ -8,9 +8,9 @@ code.
 
 A server may be broken, hostile, or no model server at all. So the size and the depth of JSON are
 bounded, and every answer is converted into a declared type before anything in it is used. Messages
-name the place of the fault, never the content. What servers in Python and JavaScript write beyond
-RFC 8259 costs nothing but itself: NaN is null, a byte that is no UTF-8 is U+FFFD, and half a pair
-of surrogates is kept, because the other half may come with the next event.
+name the place of the fault, never the content. A value beyond RFC 8259, as servers in Python and
+JavaScript write, costs nothing but itself: NaN is null, a byte that is no UTF-8 is U+FFFD, and half
+a pair of surrogates is kept, because the other half may come with the next event.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ async def pieces_of(url: str, response: Any) -> AsyncGenerator[bytes, None]:
     Yield the body of an answer as it arrives.
 
     We ask for no compression: an answer is a few kilobytes, and a megabyte of gzip may hold a
-    gigabyte. What is compressed all the same is not unpacked.
+    gigabyte. A body that is compressed all the same is not unpacked.
     """
     if COMPRESSION.search(response.headers.get("content-encoding", "")):
         raise Compressed(f"{url} compresses its answers, although it was asked not to")

@@ -32,7 +32,7 @@ KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longe
 BAD_KEY = (
     "the API key has invalid characters: check fim.backend.apiKeyEnv, apiKeyFile or apiKeyCommand"
 )
-# What is wrong with a certificate, by a word of OpenSSL's; the last one is for all others.
+# Faults of a certificate, by a word of OpenSSL's; the last one is for all others.
 _UNTRUSTED = {
     "expired": "has expired: who runs the server has to renew it",
     "not yet valid": "is not valid yet: check the clock of this machine",

@@ -86,7 +86,7 @@ class Cache:
         options = {**PREFILL, **completion.MOVING} if moves else PREFILL
         evaluated = await self.client.run(document, part, options, slot)
         left = whole.n - part.n
-        # What the server says it did not keep would be evaluated again by each step.
+        # Tokens that the server says it did not keep would be evaluated again by each step.
         gains = self._count_held(whole, step, slot, moves=moves) > n_held
         return Warmed(evaluated.cost.prompt_n, left if left > FEW and gains else 0)
 

@@ -1,6 +1,6 @@
 """
-What a llama.cpp server reuses of its prompts, beside what the mirror had expected: what to tell the
-user where it falls short. Pure.
+The tokens that a llama.cpp server reuses of its prompts, beside those that the mirror expects: the
+advice for the user where they fall short. Pure.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class ModelMemory(NamedTuple):
     *is_told*: it was read from the model's file; else requests show it: *sign* is the kind that the
     last one spoke for, and how many tokens it reused. One state takes *state_bytes*, keys and
     values of a token *token_bytes*, 0 if that is not known; prompts set aside may take
-    *aside_bytes*, None on a server that we did not start. What is set aside, in memory or in a
-    file, has a sliding *window*'s last tokens only, 0 for a model without one.
+    *aside_bytes*, None on a server that we did not start. A prompt that is set aside, in memory
+    or in a file, has a sliding *window*'s last tokens only, 0 for a model without one.
     """
 
     kind: Kind = Kind.UNKNOWN
@@ -124,9 +124,9 @@ def learn_memory(
     """
     Return the memory as known after a request of which *n_reused* tokens were reused.
 
-    What a slot held may have been another client's, so a kind is believed after two signs in a row
-    that differ in their place, and given up in the same way. More than expected: the server keeps
-    more of its checkpoints, as one that `fim-lsp serve` started does.
+    The content of a slot may have been another client's, so a kind is believed after two signs in a
+    row that differ in their place, and given up in the same way. More than expected: the server
+    keeps more of its checkpoints, as one that `fim-lsp serve` started does.
     """
     if memory.is_told or not compared.cuts:
         return memory

@@ -25,12 +25,12 @@ ALWAYS: Object = {
     "cache_prompt": True, "return_tokens": True, "response_fields": FIELDS.split(),
     "stream": True, "timings_per_token": True,
 }  # fmt: skip
-# What lies further on in the slot moves up, so that it is not evaluated again (a K-shift).
+# Tokens further on in the slot move up, so that they are not evaluated again (a K-shift).
 MOVING: Object = {"n_cache_reuse": RUN}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
 MAX_MS = 1e8  # a day; a longer time is none
-# That are told of each token. At the end of a line a model says `;`, `;\n` or `;\n\n`: the 1.5B `;`
-# with 0.63 and `;\n` with 0.37, where it is certain that one of them comes.
+# Candidates that are told of each token. At the end of a line a model says `;`, `;\n` or `;\n\n`:
+# the 1.5B `;` with 0.63 and `;\n` with 0.37, where it is certain that one of them comes.
 N_ALIKE = 3
 
 

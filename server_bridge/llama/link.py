@@ -1,7 +1,7 @@
 """
 A llama.cpp server that has proved its identity, and typed answers from it.
 
-What a user wrote goes only to the server that `meet` met: the same build, model, slots and context,
+The user's text goes only to the server that `meet` met: the same build, model, slots and context,
 with the same vocabulary. llama.cpp closes a connection after 5 s of silence and after 100 requests,
 its router after each, and another server may have its port by then. So each new connection is
 proved before it is used: by `/props`, and by a fixed text whose tokens must be those of before,
@@ -45,7 +45,7 @@ from server_bridge.protocol import (
     PromptTooLong,
 )
 
-# What a server answers that does without an endpoint, or answers there as no llama.cpp does.
+# Answers of a server that does without an endpoint, or answers there as no llama.cpp does.
 WITHOUT = (BackendRejected, BackendUnusable, UnexpectedAnswer)
 
 
@@ -56,7 +56,7 @@ PROBE = (
     + "".join(spelling for family in FAMILIES for spelling in family.spellings)
 )
 
-# What a completion can do without, though less is known of it then; see `http.fields`.
+# Fields that a completion can do without, though less is known of it then; see `http.fields`.
 OPTIONAL = (
     "response_fields", "n_cache_reuse", "timings_per_token", "n_probs", "return_tokens", "samplers",
     "cache_prompt", "stop", "seed", "temperature", "top_k", "id_slot", "grammar",
@@ -95,9 +95,9 @@ class Link:
     *http* to one server, and a second connection for streams. Every method raises `BackendError`
     and nothing else.
 
-    Closing a stream closes its connection, and the next one needs another. That has the same server
-    behind it while the first connection, which was proved, is still open: this is looked at once
-    the other one stands, and on another machine it is asked.
+    Closing a stream closes its connection, and the next one needs another. This one has the same
+    server behind it while the first connection, which was proved, is still open: this is looked at
+    once the other one stands, and on another machine it is asked.
     """
 
     def __init__(

@@ -15,8 +15,8 @@ tools/server (server-context.cpp, server-task.cpp); each answer tells whether th
 `Timings.expected_n` is what they say of its `cache_n`.
 
 Sequences are packed ids compared as bytes: a `memcmp` is faster than any hash of them, and exact.
-What a failed request left behind is unknown; then the mirror forgets everything and predicts
-nothing.
+The tokens that a failed request left behind are unknown; then the mirror forgets everything and
+predicts nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is known of a server beside what it says: whether it is one of ours, and who uses it."""
+"""Facts about a server that it does not tell: whether it is one of ours, and who uses it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def _never() -> bool:
 
 class Own(NamedTuple):
     """
-    What is known of a server of our own: the build and flags of its *engine*, its model's *memory*,
+    Facts about a server of our own: the build and flags of its *engine*, its model's *memory*,
     its *process*. Its slots do not share one cache. *is_shared*: other sessions use it now, too.
     """
 

@@ -57,7 +57,7 @@ class Told(NamedTuple):
 
 class Evaluated(NamedTuple):
     """
-    What a request came to: its slot, its cost, the likeliest first tokens with their
+    The outcome of a request: its slot, its cost, the likeliest first tokens with their
     log-probabilities, and what was expected.
     """
 

@@ -17,7 +17,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # llama.vim and llama.cpp's FIM presets, llama-server's default, Ramalama and llama-swap
 USUAL_PORTS = (8012, 8080, 9931)
-# What the C library reads as an IPv4 address besides four decimal numbers: 127.1, 0x7f.1,
+# Texts that the C library reads as an IPv4 address besides four decimal numbers: 127.1, 0x7f.1,
 # 2130706433
 SHORT_IPV4 = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}")
 ENDPOINT = re.compile(r"(?:/v1)?(?:/(?:chat/)?completions|/models)?$")

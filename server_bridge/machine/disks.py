@@ -2,8 +2,8 @@
 The way to disks, which may not answer: a network home, an encrypted folder.
 
 A look has a thread of its own, never the event loop's, nor one of asyncio's few: these compute, and
-would all hang with one disk. What is asked again and again is answered as it was seen last
-(`LastSeen`).
+would all hang with one disk. A question that is asked again and again is answered by
+what was seen last (`LastSeen`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def begin(work: Callable[[], object]) -> None:
 
 class LastSeen(Generic[T]):
     """
-    What *look*, which never fails, saw last; *seen* before the first. One is under way at most.
+    The last value that *look*, which never fails, saw; *seen* before the first look.
     """
 
     def __init__(self, look: Callable[[], T], seen: T) -> None:

@@ -93,8 +93,8 @@ async def start_async(argv: Sequence[str], cwd: Path, **options: Any) -> asyncio
 async def read_output(argv: Sequence[str], limit_s: float) -> tuple[int | None, bytes]:
     """
     Return the exit code of a program that needs nothing of the user's project, and what it prints.
-    One that prints more than `MOST_PRINTED`, or outlives *limit_s* or the caller, is ended with all
-    that it started. Raises OSError.
+    A program that prints more than `MOST_PRINTED`, or outlives *limit_s* or the caller, is ended
+    with all that it started. Raises OSError.
     """
     quiet = subprocess.DEVNULL
     pipe = subprocess.PIPE

@@ -7,8 +7,9 @@ Files by which the processes of a user share another one: their locks tell which
 
 A lock ends with its process, however that ends. Files are made and deleted by one process at a
 time, which has locked their folder: so a locked file lies where it is looked for, and holds what
-its own process wrote. Windows has no such locks, and some network disks have none. What another
-program has locked or put there is an OSError after a moment: each has a process of its own then.
+its own process wrote. Windows has no such locks, and some network disks have none. A file that
+another program has locked or put there is an OSError after a moment: each has a process of its own
+then.
 """
 
 from __future__ import annotations

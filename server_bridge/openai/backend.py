@@ -2,8 +2,8 @@
 An OpenAI-style `/v1/completions` server as a `Backend`: prompts as text that we lay out ourselves.
 
 vLLM, SGLang, mlx_lm.server, Ollama, LM Studio, llama.cpp. Their `suffix` field is ignored, refused
-or left to a chat template, so the special tokens stand in the prompt. What such a server holds
-cannot be asked; it is estimated in characters and corrected by the usage at the end of an answer.
+or left to a chat template, so the special tokens stand in the prompt. Such a server does not tell
+what it holds; that is estimated in characters and corrected by the usage at the end of an answer.
 Answers are streamed, for only then a server notices that the client is gone.
 
 Token healing: the prompt ends before the half word, and the server is made to begin its answer with
@@ -121,7 +121,7 @@ class OpenAiServer(Stateful):
         part = cut(text, held, held + max(1, int(step * estimate.speeds.chars_per_token.value)))
         part = part[:-1] if _is_fatal(client, part) else part
         is_short = estimate.tokens(len(text) - held) <= TAIL or len(part) <= held
-        # What a template makes of half a message is not what it makes of all of it.
+        # A template makes another text of half a message than of all of it.
         # Where it keeps one prompt, another one is evaluated in its place.
         if is_short or prompt.turns or prompt.aside or not estimate.keeps:
             return Warmed(evaluated=0, left=0)

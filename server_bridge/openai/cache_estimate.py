@@ -1,5 +1,5 @@
 """
-What an OpenAI-style server holds of our prompts, as far as its answers tell. Pure.
+The part of our prompts that an OpenAI-style server holds, as far as its answers tell. Pure.
 
 Such servers keep beginnings of what they were sent, and say with each answer how many tokens that
 was. So it is remembered what was sent, and learned how long tokens are.

@@ -23,7 +23,7 @@ from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.protocol import NO_ID, TEMPERATURE, Prompt, Reply, Request, Stop, Timings, Token
 
 GUIDE = "structured_outputs"  # vLLM's field; others leave it unread
-# What a completion can do without, what is refused most often first; see `http.fields`.
+# Fields that a completion can do without, those refused most often first; see `http.fields`.
 OPTIONAL = (
     GUIDE, "stream_options", "chat_template_kwargs", "logprobs", "seed", "stop", "temperature",
     "stream",
@@ -139,8 +139,8 @@ ASK = (
     "first the last line of that beginning, copied to the sign and completed, then the lines that belong behind it, "
     f"if any. Repeat nothing of what stands after {GAP}.\n\n"
 )
-# What begins or ends a turn of Gemma's and of Mistral's, besides `CONTROLS`; which model answers is
-# not known here.
+# Tokens that begin or end a turn of Gemma's and of Mistral's, besides `CONTROLS`; which model
+# answers is not known here.
 TURNS = r"<(?:start|end)_of_turn>|\[/?(?:SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
 MESSAGE = CHAT._replace(middle=ASK, stop="", controls=TURNS)
 

@@ -1,5 +1,5 @@
 """
-What a refusal says in words about the length of a prompt: that it is too long, and what fits. Pure.
+The words of a refusal about the length of a prompt: that it is too long, and what fits. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LIMIT = re.compile(
 COUNT = re.compile(r"\d{1,9}")
 # Not tokens, in a refusal: commas in numbers, characters, vLLM's value of the field that it names.
 NO_COUNT = re.compile(r"(?<=\d),(?=\d{3})|(?<!\d)\d{1,9} (?:\w{1,20} )?characters|value=\d{1,9}")
-# What is too long, and that it is.
+# Names of the text that is too long, and words that say it.
 LENGTH = re.compile(
     r"context|prompt|input|message|token|length|request (?:body|entity)|payload", re.IGNORECASE
 )

@@ -135,7 +135,7 @@ async def choose_model(
 ) -> ModelInUse:
     """
     Choose the model called *wanted* ("" for the only one) of the server at *http*; *n_ctx* as in
-    `OpenAiServer`. What is *known* of it stays while the server does not list it.
+    `OpenAiServer`. A model that is *known* stays while the server does not list it.
 
     Raises BackendUnusable where the user has to choose, or where there is no such *template*.
     """

@@ -7,8 +7,8 @@ none while streaming; some leave out the usage. Every field is taken where it is
 the text and a sign that it ends: a reason, `[DONE]` or the usage. An answer without any broke off.
 
 llama-cpp-python's server ends a stream as soon as another request waits (`interrupt_requests`, its
-default): `[DONE]` without a reason, and the connection is dropped. That is neither an end, for the
-text stops in the middle of a word, nor a failure: the turn of the request was lost.
+default): `[DONE]` without a reason, and the connection is dropped. Such an event is neither an end,
+for the text stops in the middle of a word, nor a failure: the turn of the request was lost.
 """
 
 from __future__ import annotations

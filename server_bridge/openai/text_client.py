@@ -1,8 +1,8 @@
 """
 Texts to one OpenAI-style server, its answers as they grow, and what each teaches of it.
 
-What the server holds is estimated, how fast it is measured; what it does not take of a request
-shows when it refuses it, and so may its context.
+The prompt that the server holds is estimated, its speed is measured; the fields that it does not
+take show when it refuses a request, and so may its context.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class TextClient:
     async def _ask_again(
         self, text: str, options: Object, *, streams: bool
     ) -> AsyncGenerator[StreamedAnswer, None]:
-        """See `ask`. What the server refuses of it is left out, and it is asked again."""
+        """See `ask`. A field that the server refuses is left out, and it is asked again."""
         is_asked = "messages" in options
         is_begun = False
         while True:

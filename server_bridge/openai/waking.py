@@ -142,8 +142,8 @@ class Waking:
 
     async def _ask_further(self) -> None:
         """
-        Ask, one after the other, until there is an answer. That one fails says nothing of the first
-        request: the server may take one at a time.
+        Ask, one after the other, until there is an answer. A later failure says nothing of the
+        first request: the server may take one at a time.
         """
         is_heard = self._began - self._heard <= HEARD_S
         first_s, *pauses = (SOON_S, *AGAIN_S) if is_heard else AGAIN_S

@@ -4,8 +4,8 @@ line.
 
 Nothing is left to llama-server's defaults that decides how fast completions are: slots of their own
 instead of one cache that they clear for each other, prompts set aside in the memory, states on
-disk, drafts by n-grams. What a build does not have is left out: builds are told apart by their
-`--help`, which is exact, where version numbers of distributions are not.
+disk, drafts by n-grams. A flag that a build does not have is left out: builds are told apart by
+their `--help`, which is exact, where version numbers of distributions are not.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ With `--list-devices` it prints the GPUs that it would use, as llama-server does
 A process of its own because one process can serve only one vocabulary, because decoding must not
 share a GIL with an editor session, and because a crash in native code must not take the session
 along. The key never appears in arguments or environment, where other users could read it. The
-process ends when stdin does, so it cannot outlive its parent, however that one died. One that
+process ends when stdin does, so it cannot outlive its parent, however that one died. A process that
 editors share (`machine.locks`) goes on apart from its parent, says the same in its file, and ends
 when no editor has used it for a while.
 
@@ -110,7 +110,7 @@ def list_gpus(devices: Sequence[Mapping[str, Any]]) -> str:
     """
     Return the GPUs among llama.cpp's *devices* that have a memory of their own, or are Apple's.
 
-    One inside a processor is left out: it reads the same memory, no faster.
+    A GPU inside a processor is left out: it reads the same memory, no faster.
     """
     return "\n".join(
         f"  {gpu['name']}: {gpu['description']} "

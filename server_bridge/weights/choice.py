@@ -1,8 +1,8 @@
 """
 The models that are worth having on a machine. Pure.
 
-What a token costs is what is read for it over how fast memory is read; what the first look at a
-file costs is arithmetic, two operations a weight and token. The speeds are estimates from below,
+A token costs the bytes that are read for it over how fast memory is read; the first look at a
+file costs arithmetic, two operations a weight and token. The speeds are estimates from below,
 so that a choice is not regretted. One thread of this package's engine was measured at 21 GB/s
 (107 tokens a second of 197 MB) and 104 GFLOP/s (280 tokens a second of 185 million weights); a
 desktop's memory gives some 40 GB/s however many threads ask. A GPU that is worth the name reads

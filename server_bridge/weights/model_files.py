@@ -2,9 +2,9 @@
 The files of models: those on this disk, and a new one from the hub, or a mirror of it: resumed,
 checked, whole or not at all.
 
-What came is in FILE.part beside the target until all is there and its SHA-256 is right; then it
-gets its name. So a file with its name is complete, an attempt that ended (Ctrl-C, no network, no
-room) costs nothing of what came before, and where the bytes came from does not matter.
+The part that came is in FILE.part beside the target until all is there and its SHA-256 is right;
+then it gets its name. So a file with its name is complete, an attempt that ended (Ctrl-C, no
+network, no room) costs nothing of what came before, and where the bytes came from does not matter.
 
 llama.cpp and the hub's own tools download the same files; a file there with the right name, commit
 and size is used where it is.

@@ -56,7 +56,7 @@ def _form(kind: str, words: list[str], *parts: str) -> CredentialForm:
 
 _FORMS = tuple(_form(*row) for row in PLACES["places"])
 
-# What is long and random is a secret under any name, unless its line says that it is public; a
+# A long and random value is a secret under any name, unless its line says that it is public; a
 # hash, letters in one case or a word of a sentence only where the line names what has a secret.
 _RUN = re.compile(r"[A-Za-z0-9+/_.~-]{20,}+={0,2}")
 _DIGIT = re.compile(r"\d")

@@ -58,7 +58,7 @@ _LITERAL = re.compile(
 )
 _OPEN_LITERAL = re.compile(r"[\"'`]([^\"'`\s]{1,300})\Z")
 
-# What says at the end of a line, or at the beginning of the next, that the statement goes on.
+# Signs at the end of a line, or at the beginning of the next, that the statement goes on.
 _OPEN = re.compile(rf"(?:[(\[{{,=\\|?:+&.]|\bor|\belse|{_BLOCK})[ \t\r]{{0,8}}\Z")
 _LINE_END = 30  # characters of a line that may tell
 _GOES_ON = re.compile(r"[ \t]{0,40}(?:[|?:.+)\"'`]|or\b|[<\"']?(?:default|value)\b)")

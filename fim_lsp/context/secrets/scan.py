@@ -6,8 +6,8 @@ rules know it. So at the cursor, and only there, less is enough (`growing`): an 
 the value side of a field whose name says secret. The redacted part begins where the whole secret
 will begin, so the prompt stays the same while it grows.
 
-What tells of a secret may stand in a line above it (`password: |`), so the lines behind a cut are
-looked at with some of those in front of it (`n_begun_above`).
+The name that tells of a secret may stand in a line above it (`password: |`), so the lines behind a
+cut are looked at with some of those in front of it (`n_begun_above`).
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ def scrub_parts(parts: Sequence[str]) -> tuple[str, ...]:
     Return the same for a text in parts, the cursor in front of the last one where there are
     several.
 
-    A secret that reaches over parts leaves one blot, in the part where it begins. One that is being
-    typed at the cursor is redacted from its beginning, with what of it stands behind the cursor.
+    A secret that reaches over parts leaves one blot, in the part where it begins. A secret that is
+    being typed at the cursor is redacted from its beginning, with what of it stands behind the
+    cursor.
     """
     text = "".join(parts)
     typed = growing(text, len(text) - len(parts[-1])) if len(parts) > 1 else None
@@ -168,8 +169,8 @@ _MARK = re.compile(
 )
 _LONGEST = 20_000  # characters of a block; that of an RSA key of 16,384 bits has 12,500
 
-# What follows the first mark of a block that is not closed: base64, also behind escaped line ends,
-# and lines of it with what quotes and joins them in programs, and headers.
+# The text behind the first mark of a block that is not closed: base64, also behind escaped line
+# ends, and lines of it with what quotes and joins them in programs, and headers.
 _REST_OF_LINE = re.compile(r"(?:\\{1,2}[nr]|[A-Za-z0-9+/=])*")
 _LINE_END = re.compile(r"[ \t\"'`+,;\\]{0,20}(?:\r?\n|\Z)")
 _LINE = re.compile(

@@ -1,5 +1,5 @@
 """
-What models say at the cursors of open documents, and the requests that wait for it.
+Texts of models at the cursors of open documents, and the requests that wait for it.
 
 life: the states of a stream, and what happens to it: a table
 completion: a completion as far as a model has said it

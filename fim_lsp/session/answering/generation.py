@@ -7,8 +7,8 @@ the stream goes on for a moment, because the next key may bring another, then it
 resumed (`life`). `news` wakes those that wait: a line is whole, the text is not sure any more, or
 something happened.
 
-`Decoding` runs generations: the steps of a prompt, then the stream, while that is wanted. What they
-bring goes where `keep` puts it.
+`Decoding` runs generations: the steps of a prompt, then the stream, while that is wanted. `keep`
+stores the text that they bring.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class StreamState(enum.Enum):
 
 
 class StreamEvent(enum.Enum):
-    """What happens to a stream, see the module's docstring."""
+    """An event in the life of a stream, see the module's docstring."""
 
     JOIN = enum.auto()
     KEY = enum.auto()

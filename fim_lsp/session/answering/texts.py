@@ -1,5 +1,6 @@
 """
-What models said of each open document, and are saying: found again at a cursor, begun, kept, ended.
+Texts that models said of each open document, or are saying: found again at a cursor, begun, kept,
+ended.
 
 A text belongs to the view that it was made for (`ModelView`): it goes with that, and where nothing
 of the view may be used any more, its streams end.

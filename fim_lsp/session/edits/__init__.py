@@ -1,5 +1,5 @@
 """
-What a session does besides completions at the cursor.
+The work of a session besides completions at the cursor.
 
 model_edits: asks a next-edit model, if the settings name one
 next_edits: proposes the next edit of a workspace

@@ -5,8 +5,8 @@ suggestion is.
 It is streamed as a suggestion is. Once the context is full, the prompt stays, and the older half of
 what was written is no longer shown to the model (StreamingLLM: `n_keep` and `n_discard`). A
 llama.cpp server moves the newer half up; elsewhere it is evaluated again in steps, one token for
-each token that is written. What of it to insert says `LongText`: the filters of a suggestion, but
-those that end it with a statement.
+each token that is written. `LongText` says which part of it to insert: the filters of a suggestion,
+but those that end it with a statement.
 """
 
 from __future__ import annotations

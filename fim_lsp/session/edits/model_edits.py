@@ -1,7 +1,7 @@
 """
 The model for next edits, if the settings name one: finished edits and a document into its proposal.
 
-State: the model's server. What a workspace's prompts begin with is kept in its `EditHistory`.
+State: the model's server. The beginning of a workspace's prompts is kept in its `EditHistory`.
 """
 
 from __future__ import annotations

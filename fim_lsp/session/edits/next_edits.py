@@ -4,7 +4,7 @@ for.
 
 Sources are tried in order: the same edit again in what is open, the same edit in files that are not
 open, then a model, if there is one. Only documents that may be used take part; the engine runs in a
-worker thread, on a snapshot. What is kept belongs to the workspace (`edit_history`).
+worker thread, on a snapshot. The history belongs to the workspace (`edit_history`).
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Question(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What one source looks for, to answer a question."""
+    """The search of one source for the answer to a question."""
 
     source: str
     question: Question
@@ -62,7 +62,7 @@ class Search(NamedTuple):
 
 class EditHistory:
     """
-    What happened in one workspace, and what was *offered* there last; *start* starts a search,
+    The edits in one workspace, and the edit that was *offered* there last; *start* starts a search,
     which ends with the workspace.
 
     *prompt* is what the model's prompts begin with. The searches are those in the texts as they are

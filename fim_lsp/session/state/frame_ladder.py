@@ -101,8 +101,8 @@ class FrameLadder:
         """
         Go on with the *next* frame, if *evaluated* is as it stands now; return whether it was.
 
-        One that moved, or lost a chunk, while it was evaluated is evaluated once more: that costs
-        what changed.
+        A frame that moved, or lost a chunk, while it was evaluated is evaluated once more: that
+        costs what changed.
         """
         if self.next is not evaluated:
             return False

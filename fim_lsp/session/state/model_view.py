@@ -1,6 +1,6 @@
 """
-What a model may see of one open document, and what was made for it. What a model said of it is in
-`answering.texts`, and ends with the view (`call_at_end`).
+The part of one open document that a model may see, and the prompts made of it. Texts of models are
+in `answering.texts`, and end with the view (`call_at_end`).
 
 A verdict opens or closes the view. While a document is judged again its view stands still; a
 refusal, and another folder, begin a new one, so work for the old one finds nothing to go on with.

@@ -1,8 +1,8 @@
 """
 An open document: its text, and what its user did there. State, and decisions on it.
 
-What is the user's stands here and outlives every verdict: the text, the cursor, what is on screen,
-what became of it. What a verdict may end is its `ModelView`. Each is written by its own methods
+All that is the user's stands here and outlives every verdict: the text, the cursor, what is on
+screen, what became of it. A verdict may end its `ModelView`. Each is written by its own methods
 only.
 """
 

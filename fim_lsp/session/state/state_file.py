@@ -25,7 +25,7 @@ from server_bridge.machine import notes
 N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
 RECORDED = "recorded"  # what `fim.record` of earlier versions wrote
-# What versions before wrote: of the suggestions that a user takes, and `fim-lsp serve`.
+# Files of earlier versions: of the suggestions that a user takes, and `fim-lsp serve`.
 EARLIER = ("quiet.json", "days.json", "serve.log")
 ENGINES = "engine-"  # where shared engines are; one whose file is gone ends, with all it holds
 
