@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from fim_lsp.documents import TextPlace
 from fim_lsp.prompt import frame as frames
@@ -19,7 +20,7 @@ from fim_lsp.prompt.report import PromptReport, describe
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
-from server_bridge.protocol import BackendError, Measure, Prompt, PromptTooLong
+from server_bridge.protocol import BackendError, Measure, Prompt, PromptTooLong, State
 
 # tokens to evaluate, about as many as a first look (`window.FIRST_TOKENS`): a new one may be
 # cheaper
@@ -35,6 +36,17 @@ log = logging.getLogger(__name__)
 MORE = 1.5
 
 
+class Terms(NamedTuple):
+    """
+    What one choice of a frame is made by, all of one moment: the *budget* of its window, of that
+    the *first_share* for a first look at a place, and the *most* tokens to evaluate for it.
+    """
+
+    budget: window.Budget
+    first_share: float
+    most: int
+
+
 class Framing:
     """The frames that a request may be asked with, measured on the model."""
 
@@ -43,10 +55,9 @@ class Framing:
 
     def next_prompt(self, doc: OpenDocument, place: TextPlace) -> Prompt:
         """Return the prompt for *place* in the newest frame, evaluated or not."""
-        self._prune(doc)
-        budget = self._budget(doc)
-        usable = doc.view.ladder.usable(place, budget)
-        return (usable or self._quick(doc, place, budget))[0].prompt(place)
+        terms = self._prepare(doc)
+        usable = doc.view.ladder.usable(place, terms.budget)
+        return (usable or quick_frames(doc, place, terms))[0].prompt(place)
 
     async def best(
         self, doc: OpenDocument, place: TextPlace, model: PermittedModel, *, by_hand: bool = False
@@ -58,34 +69,30 @@ class Framing:
         A user who asks *by_hand* waits for the one that shows most of what can be evaluated
         meanwhile, if that is much `MORE`.
         """
-        self._prune(doc)
+        terms = self._prepare(doc, by_hand=by_hand)
+        usable = doc.view.ladder.usable(place, terms.budget)
 
         async def measure(frame: Frame) -> Measure:
             return await model.measure(frame.prompt(place))
 
-        per_s = self._lane.connection.state.prefill_per_s
-        most = COLD + window.first_tokens(per_s, by_hand=by_hand)
-        budget = self._budget(doc)
-        usable = doc.view.ladder.usable(place, budget)
         costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
         if by_hand or all(cost >= COLD for cost, _ in costs):
-            for frame in self._quick(doc, place, budget, by_hand=by_hand):
+            for frame in quick_frames(doc, place, terms):
                 costs += await _costs_by_chunks(frame, measure)
         _, cheapest = min(costs, key=lambda option: option[0])
-        shown = {frame: len(frame.window.prefix) for cost, frame in costs if cost <= most}
+        shown = {frame: len(frame.window.prefix) for cost, frame in costs if cost <= terms.most}
         largest = max(shown, key=shown.__getitem__, default=cheapest)
         is_much = shown.get(largest, 0) >= MORE * len(cheapest.window.prefix)
         return largest if by_hand and is_much else cheapest
 
     def ahead(self, doc: OpenDocument, place: TextPlace) -> Frame:
         """Return the frame that the next request should find evaluated."""
-        self._prune(doc)
-        budget = self._budget(doc)
+        terms = self._prepare(doc)
 
         def ring(shown: Window) -> Chunks:
             return doc.workspace.chunks(doc.viewport(shown))
 
-        return doc.view.ladder.climb(place, budget, self._first_share(budget), ring)
+        return doc.view.ladder.climb(place, terms.budget, terms.first_share, ring)
 
     def widest(self, doc: OpenDocument, place: TextPlace) -> Window:
         """
@@ -95,7 +102,8 @@ class Framing:
         frame = doc.view.ladder.current
         if frame is not None and frame.window.share >= 1:
             return frame.window
-        return window.place_window(*place, self._budget(doc, SPARE), None, 1.0)
+        budget = self._budget(doc, self._lane.connection.state, SPARE)
+        return window.place_window(*place, budget, None, 1.0)
 
     def shrunk(self, doc: OpenDocument, frame: Frame | None, error: PromptTooLong) -> bool:
         """Show less in *doc* than *frame* does, if less can be shown."""
@@ -124,48 +132,47 @@ class Framing:
                 prompt, measure = await self._lane.look(doc.permit(place.document), look)
         return describe(prompt, measure, doc.workspace.memory.ring.chunks)
 
-    def _prune(self, doc: OpenDocument) -> None:
-        """Have the frames of *doc* show what may be shown now, and as much as the server takes."""
-        self._fit(doc)
+    def _prepare(self, doc: OpenDocument, *, by_hand: bool = False) -> Terms:
+        """
+        Have the frames of *doc* show what may be shown now, and as much as the server takes; return
+        the terms for another one.
+        """
+        state = self._fit(doc)
         doc.view.ladder.cut_withdrawn(doc.workspace.shows)
+        budget = self._budget(doc, state)
+        n_first = window.first_tokens(state.prefill_per_s, by_hand=by_hand)
+        n_chars = n_first * state.chars_per_token
+        share = min(1.0, n_chars / max(1, budget.prefix + budget.suffix))
+        return Terms(budget, share, COLD + n_first)
 
-    def _fit(self, doc: OpenDocument) -> None:
-        """Have the frames of *doc* show as much as the server of now takes."""
+    def _fit(self, doc: OpenDocument) -> State:
+        """Have the frames of *doc* show as much as the server of now takes; return its state."""
         state = self._lane.connection.state
         doc.view.ladder.fit_to((state.url, state.model, state.n_ctx))
+        return state
 
-    def _budget(self, doc: OpenDocument, share: float = 1.0) -> window.Budget:
-        connection = self._lane.connection
-        scale = doc.view.ladder.scale * share
-        return frames.budget(doc.workspace.settings(connection.config), connection.state, scale)
+    def _budget(self, doc: OpenDocument, state: State, share: float = 1.0) -> window.Budget:
+        config = doc.workspace.settings(self._lane.connection.config)
+        return frames.budget(config, state, doc.view.ladder.scale * share)
 
-    def _quick(
-        self, doc: OpenDocument, place: TextPlace, budget: window.Budget, *, by_hand: bool = False
-    ) -> list[Frame]:
-        """
-        Return new frames with small windows, which continue what the backend may hold: the windows
-        at hand, and the chunks that were evaluated lately, or are being evaluated.
-        """
-        share = self._first_share(budget, by_hand=by_hand)
-        at_hand = [frame for frame in (doc.view.ladder.current, doc.view.ladder.next) if frame]
-        windows = dict.fromkeys(
-            window.place_window(*place, budget, old, share)
-            for old in (*(frame.window for frame in at_hand), None)
-        )
-        runs = dict.fromkeys([doc.workspace.evaluated, *(f.header.chunks for f in at_hand)])
-        made = (
-            Frame(doc.view.ladder.header(chunks_for_window(run, doc.file.path, shown)), shown)
-            for shown in windows
-            for run in runs
-        )
-        return list(dict.fromkeys(made))
 
-    def _first_share(self, budget: window.Budget, *, by_hand: bool = False) -> float:
-        """Return how much of the budget a first look gets."""
-        state = self._lane.connection.state
-        n_tokens = window.first_tokens(state.prefill_per_s, by_hand=by_hand)
-        n_chars = n_tokens * state.chars_per_token
-        return min(1.0, n_chars / max(1, budget.prefix + budget.suffix))
+def quick_frames(doc: OpenDocument, place: TextPlace, terms: Terms) -> list[Frame]:
+    """
+    Return new frames with small windows, which continue what the backend may hold: the windows at
+    hand, and the chunks that were evaluated lately, or are being evaluated.
+    """
+    at_hand = [frame for frame in (doc.view.ladder.current, doc.view.ladder.next) if frame]
+    windows = dict.fromkeys(
+        window.place_window(*place, terms.budget, old, terms.first_share)
+        for old in (*(frame.window for frame in at_hand), None)
+    )
+    runs = dict.fromkeys([doc.workspace.evaluated, *(f.header.chunks for f in at_hand)])
+    made = (
+        Frame(doc.view.ladder.header(chunks_for_window(run, doc.file.path, shown)), shown)
+        for shown in windows
+        for run in runs
+    )
+    return list(dict.fromkeys(made))
 
 
 async def _costs_by_chunks(

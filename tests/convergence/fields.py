@@ -74,7 +74,7 @@ def _stands(text: str, doc: OpenDocument) -> bool:
 
 def _frames(play: Steps, doc: OpenDocument) -> dict[str, object]:
     """Return whether the next request finds a frame, and what of it is evaluated."""
-    place, budget = doc.place, play.session._framing._budget(doc)
+    place, budget = doc.place, play.session._framing._budget(doc, play.session.connection.state)
     assert place is not None
     end = place._replace(position=place.document.end_of(place.position.line))
 

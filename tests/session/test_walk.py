@@ -19,7 +19,7 @@ from tests.typist import QUICK, Typist, faked, wait_judged
 ROOT = Path(__file__).parents[2]
 TEXT = "def add(first, second):\n    return first + second\n\n\ntotal = add(1, 2)\nprint(tot"
 MOST_RETURNS = 76  # each function read once, in the order in which it is come to; the goal is 50
-MOST_CHANGES = 400  # of file, as it runs; the goal is 350
+MOST_CHANGES = 392  # of file, as it runs; the goal is 350
 
 
 class Walk:
