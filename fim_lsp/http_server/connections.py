@@ -1,6 +1,6 @@
 """
-A port of this machine into requests, one after the other on each connection, and their answers onto
-the wire.
+A port of this machine into requests, one after the other on each connection, and their answers into
+bytes.
 
 HTTP itself is h11's. Limits keep a connection that sends nothing, or too much, from costing
 anything; a request that may not be answered is refused before its body is read. A client that hangs

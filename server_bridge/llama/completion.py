@@ -169,7 +169,7 @@ async def replies(
 
 
 def _stop(event: Event, n_room: int) -> Stop:
-    """Return why decoding ended, if it did; a full context looks like a limit on the wire."""
+    """Return why decoding ended, if it did; a server tells of a full context as of a limit."""
     reason = STOPS.get(event.stop_type, Stop.LIMIT) if event.stop else Stop.LIMIT
     is_full = event.truncated or event.tokens_predicted >= n_room
     return Stop.FULL if event.stop and is_full and reason is Stop.LIMIT else reason

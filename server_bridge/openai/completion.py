@@ -124,8 +124,8 @@ def _until(text: str, stops: tuple[str, ...], n_known: int = 0) -> tuple[str, bo
 
 def _stop(answer: StreamedAnswer, request: Request, n_ctx: int) -> Stop:
     """
-    Return why decoding ended; a full context looks like a limit on the wire, a stop string like an
-    end.
+    Return why decoding ended; a server tells of a full context as of a limit, and of a stop string
+    as of an end.
     """
     made = answer.usage.completion_tokens or request.n_predict
     is_full = made < request.n_predict or answer.usage.prompt_tokens + made >= n_ctx
