@@ -1,5 +1,6 @@
 """
-The files that take longest, each by one worker of `scripts/test`: begun first, so that no worker is left alone with one.
+The files that take longest, each by one worker of `scripts/test` or `scripts/test-editors`: begun first, so that no
+worker is left alone with one.
 
 pytest-xdist would begin with the files of many tests, most of which are quick: `--no-loadscope-reorder`.
 """
@@ -8,6 +9,13 @@ from __future__ import annotations
 
 import pytest
 
+# Of `scripts/test-editors`.
+LONGEST_IN_EDITORS = (
+    "tests/editors/test_menus.py", "tests/editors/test_vscode.py",
+    "tests/editors/test_vscode_next_edit.py", "tests/editors/test_neovim.py",
+    "tests/editors/test_vscode_growing.py", "tests/editors/test_vscode_edit.py",
+    "tests/editors/test_vscode_walkthrough.py", "tests/editors/test_vscode_beside.py",
+)  # fmt: skip
 # By what they compute and wait, end of November 2026, the longest first: `scripts/test --durations=0` tells.
 LONGEST = (
     "tests/wire/test_memory.py", "tests/server_bridge/process/test_shared.py",
@@ -29,5 +37,5 @@ LONGEST = (
 
 def begin_with_the_longest(items: list[pytest.Item]) -> None:
     """Sort *items* by file; what is in no such file stays in its order, behind them."""
-    places = {name: at for at, name in enumerate(LONGEST)}
+    places = {name: at for at, name in enumerate(LONGEST_IN_EDITORS + LONGEST)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))

@@ -115,7 +115,8 @@ def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
     hand. *outcome* is its name in `fim/stats`.
     """
     if text:
-        return f"{'By hand' if by_hand else 'While you type'} {text!r}, by {why}"
+        line = " ⏎ ".join(map(str.strip, text.splitlines())).strip()
+        return f"{'By hand' if by_hand else 'While you type'} {line!r}, by {why}"
     if by_hand:
         return f"No suggestion by hand: {why}."
     hint = " Ask by hand." if outcome in BY_HAND else ""

@@ -136,7 +136,8 @@ class Workbench(Browser):
         self("press", "F1")
         self.wait_until(lambda: self("exists", f"{QUICK_INPUT} input"), "the command palette")
         self("type", title)
-        self.wait_until(lambda: self("exists", f"{QUICK_INPUT} .focused"), title)
+        row = f"{QUICK_INPUT} .monaco-list-row.focused[aria-label*='{title}']"
+        self.wait_until(lambda: self("exists", row), title)
         self("press", "Enter")
 
     def _wait_for_focus(self) -> None:

@@ -42,6 +42,15 @@ async function click(selector) {
   }
 }
 
+const marks = () =>
+  page.evaluate(() => {
+    const plain = (text) => text.replaceAll("\u00a0", " ");
+    return [...document.querySelectorAll(":is(.editor-instance, .notebookOverlay) .view-line span")]
+      .map((node) => [node.closest(".view-line").textContent, getComputedStyle(node, "::after").content])
+      .filter(([, content]) => content.startsWith('"'))
+      .map(([line, content]) => [plain(line), plain(content.slice(1, -1))]);
+  });
+
 const commands = {
   // Everything the page shows, as text; blanks in the editor are no-break spaces.
   text: () => page.evaluate(() => document.body.innerText.replaceAll("\u00a0", " ")),
@@ -52,13 +61,9 @@ const commands = {
   // Every ghost text on screen since the last call, from frame to frame.
   ghosts: () => page.evaluate(() => window.ghostTexts.splice(0)),
   // What decorations add to the lines, from the top.
-  added: () =>
-    page.evaluate(() =>
-      [...document.querySelectorAll(":is(.editor-instance, .notebookOverlay) .view-lines span")]
-        .map((node) => getComputedStyle(node, "::after").content)
-        .filter((content) => content.startsWith('"'))
-        .map((content) => content.slice(1, -1).replaceAll("\u00a0", " ")),
-    ),
+  added: () => marks().then((found) => found.map(([, text]) => text)),
+  // The same, each behind the text of its line.
+  marks,
   type: (text) => page.keyboard.type(text, { delay: 30 }),
   paste: (text) =>
     page.evaluate((text) => {

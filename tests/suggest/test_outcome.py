@@ -36,6 +36,7 @@ def test_what_else_is_to_be_known(backend: dict[str, object], words: str) -> Non
     [
         ("me)", "backend", False, "While you type 'me)', by because"),
         ("me)", "backend", True, "By hand 'me)', by because"),
+        ("\n    a = 1\n    b", "backend", True, "By hand '⏎ a = 1 ⏎ b', by because"),
         ("", "not sure", False, "No suggestion while you type: because. Ask by hand."),
         ("", "not sure", True, "No suggestion by hand: because."),
         ("", "superseded", False, "No suggestion while you type: because."),
