@@ -119,8 +119,7 @@ def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
         return f"{'By hand' if by_hand else 'While you type'} {line!r}, by {why}"
     if by_hand:
         return f"No suggestion by hand: {why}."
-    hint = " Ask by hand." if outcome in BY_HAND else ""
-    return f"No suggestion while you type: {why}.{hint}"
+    return f"No suggestion while you type: {why}.{' Ask by hand.' if outcome in BY_HAND else ''}"
 
 
 def notice(backend: Mapping[str, Any]) -> str:

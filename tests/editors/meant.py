@@ -77,14 +77,6 @@ def write_all(client: Client) -> dict[str, str]:
     return {name: text_of(text, name) for name in ROWS}
 
 
-def word_of(row: Row) -> str:
-    """Return the word at the cursor as it is meant to be."""
-    before = len(row.lead + row.typed)
-    start = re.search(r"\w*$", row.meant[:before])
-    assert start is not None
-    return re.match(r"\w+", row.meant[start.start() :])[0]  # type: ignore[index]
-
-
 def line_of(name: str) -> int:
     """Return the line of a row's lead in `LEADS`, from 0."""
     return 1 + 4 * [*ROWS].index(name)

@@ -27,6 +27,9 @@ SETTINGS: dict[str, object] = {
     "terminal.integrated.gpuAcceleration": "off",  # its text is text on the page
     "fim.completion.minConfidence": 0.001,  # so small a model is never sure of several lines
     "fim.completion.patienceMs": 20_000,
+    "editor.quickSuggestions": {
+        "other": "off"
+    },  # a list that opens on a busy machine would take the key
 }
 
 
