@@ -30,7 +30,7 @@ await page.evaluateOnNewDocument(() => {
   requestAnimationFrame(look);
 });
 await page.setViewport({ width: Number(width), height: Number(height) });
-await page.goto(address, { waitUntil: "domcontentloaded" });
+await page.goto(address, { waitUntil: "domcontentloaded", timeout: 120_000 }); // as the tests wait
 
 /** Click; what is drawn again between the look and the click is looked for again. */
 async function click(selector) {
