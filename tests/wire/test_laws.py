@@ -58,6 +58,20 @@ def test_a_queue_is_waited_for(kind: str) -> None:
     assert (run.troubles, run.n_texts) == ({}, 2)
 
 
+@pytest.mark.parametrize("kind", ["openai", "llama-server"])
+@pytest.mark.parametrize("attack", ["silent", "empty", "no_text", "letters", "comments", "pings"])
+def test_who_waits_behind_a_stream_without_text_is_served(kind: str, attack: str) -> None:
+    """By the one server there is: behind another key, by hand, and in another file."""
+    warm = ("key a 0.0", "ask a hand 8.0")
+    # Of a llama-server eight such events end the answer, also for the key that joined it.
+    ends = (kind, attack) == ("llama-server", "empty")
+    for name in "b" if ends else "ab":
+        held = (f"attack {attack} stream 1 0.0", "key a 0.0", "ask a hand 1.0", "honest 0.0")
+        behind = ("cancel 0.0", f"key {name} 0.0", f"ask {name} hand 19.5", "cancel 0.0")
+        run = play(Story(kind, (*warm, *held, *behind)))
+        assert (run.troubles, run.n_texts) == ({}, 3)
+
+
 @pytest.mark.parametrize("n_dead", [1, 2, 3])
 def test_connections_without_a_byte(n_dead: int) -> None:
     """One after the other is dead, and the request of a user who waits by hand has its text."""
