@@ -54,7 +54,8 @@ async def ask(model: str, place: tuple[str, int, int]) -> tuple[float, list[str]
 
     text, line, column = place
     session = Session(Config(), lambda _: open_model(model))
-    uri, at = "untitled:a.py", Position(line, column)
+    uri = "untitled:a.py"
+    at = Position(line, column)
     loop = asyncio.get_running_loop()
     try:
         session.handle(events.Opened(uri, "python", 1, text))

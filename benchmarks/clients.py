@@ -26,7 +26,9 @@ from server_bridge.protocol import Chunk
 IDLE_MS = 300.0  # a pause as long lets a client begin to work ahead
 CACHED = 250  # llama.vim's `max_cache_keys`
 # llama.vim (January 2026): lines sent around the cursor, and bytes right of it that silence it
-PREFIX_LINES, SUFFIX_LINES, RIGHT_BYTES = 256, 64, 8
+PREFIX_LINES = 256
+SUFFIX_LINES = 64
+RIGHT_BYTES = 8
 COMMON: dict[str, object] = {
     "temperature": 0,
     "cache_prompt": True,
@@ -78,7 +80,8 @@ class Peer:
     """llama.vim's prompts, sent to the server."""
 
     def __init__(self, wire: Wire, ring: tuple[Chunk, ...], n_predict: int) -> None:
-        self._wire, self._ring = wire, ring
+        self._wire = wire
+        self._ring = ring
         self._common = {**COMMON, "n_predict": n_predict}
         self._documents: dict[str, Document] = {}
         self._answers: OrderedDict[str, str] = OrderedDict()
@@ -119,11 +122,13 @@ def llama_vim(
 ) -> dict[str, Any] | None:
     """Return the body for `/infill`: lines around the cursor, the typed part apart; None: no request."""
     line = body(document.lines[position.line])
-    left, right = line[: position.column], line[position.column :]
+    left = line[: position.column]
+    right = line[position.column :]
     if len(right.encode()) > RIGHT_BYTES:
         return None
     blank = not (left + right).strip()  # a blank line is left out of the prompt
-    y, lines = position.line, document.lines
+    y = position.line
+    lines = document.lines
     above = "".join(lines[max(0, y - PREFIX_LINES) : y]) or "\n"
     below = [body(line) for line in lines[y + 1 : y + 1 + SUFFIX_LINES]]
     return {

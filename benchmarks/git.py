@@ -36,7 +36,8 @@ class CodeFiles:
     """The code files of a repository. State: the texts that were read."""
 
     def __init__(self, repository: Path, most_chars: int = sys.maxsize) -> None:
-        self._repository, self._most_chars = repository, most_chars
+        self._repository = repository
+        self._most_chars = most_chars
         self._texts: dict[str, Lines] = {}
 
     def at(self, tree: str, *paths: str) -> dict[str, Lines]:

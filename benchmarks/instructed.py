@@ -88,7 +88,8 @@ def find_changes(path: Path, commit: str) -> Iterator[tuple[Document, Selection,
             continue
         for before, start, length in read_hunks(diff):
             lines = text.split("\n")
-            first, last = start, start + length
+            first = start
+            last = start + length
             while first > 0 and not lines[first].strip():
                 first -= 1
             while last < len(lines) and not lines[last - 1].strip():
@@ -154,7 +155,8 @@ def _below(document: Document, selection: Selection) -> str:
 
 def _shown(selection: Selection, lines: list[str]) -> list[str]:
     """Return *lines* as a model answers that was shown the selection without its margin."""
-    visible, margin = _visible(lines), selection.indent
+    visible = _visible(lines)
+    margin = selection.indent
     if all(line.startswith(margin) for line in visible if line.strip()):
         return [line.removeprefix(margin) for line in visible]
     return visible

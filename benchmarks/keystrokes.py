@@ -83,8 +83,10 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
     else:
         ring = full_ring() if options.ring else ()
         peer: Client = Peer(wire, ring, options.n_predict)
-        answers, mirror = await replay(trace, peer), {}
-    n_posts, n_evaluated = wire.counts["posts"], await total(servers) - before
+        answers = await replay(trace, peer)
+        mirror = {}
+    n_posts = wire.counts["posts"]
+    n_evaluated = await total(servers) - before
     await wire.aclose()
     return row(
         trace, client, wire.calls, answers, n_posts=n_posts, server_total=n_evaluated, mirror=mirror,

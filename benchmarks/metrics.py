@@ -59,7 +59,8 @@ class Metered(Wire):
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """See `Wire`."""
-        n_calls, before = len(self.calls), await total(self._servers)
+        n_calls = len(self.calls)
+        before = await total(self._servers)
         try:
             async with aclosing(super().stream(path, body)) as events:
                 async for event in events:

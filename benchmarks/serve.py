@@ -50,8 +50,10 @@ def main() -> None:
 
     params = xllamacpp.CommonParams()
     params.model.path = sys.argv[1]
-    params.hostnames, params.port = ["127.0.0.1"], 0
-    params.n_parallel, params.kv_unified = N_SLOTS, False
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.n_parallel = N_SLOTS
+    params.kv_unified = False
     params.n_batch = params.n_ubatch = N_BATCH
     params.cache_ram_mib = CACHE_RAM_MIB
     params.endpoint_slots = params.endpoint_metrics = params.endpoint_props = True
@@ -71,7 +73,9 @@ def _serve(params: Any, flags: dict[str, Any]) -> None:
             xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_MOD
         ]
         ngrams = params.speculative.ngram_mod
-        ngrams.n_match, ngrams.n_min, ngrams.n_max = DRAFT_MATCH, DRAFT_MIN, DRAFT_MAX
+        ngrams.n_match = DRAFT_MATCH
+        ngrams.n_min = DRAFT_MIN
+        ngrams.n_max = DRAFT_MAX
     for name, value in flags.items():
         setattr(params, name, value)
     server = xllamacpp.Server(params)

@@ -44,7 +44,8 @@ def measure_s(checkout: Path, hello: bytes, home: str) -> float:
 
 def main() -> None:
     """Print the least and the median time of each, and the ratio."""
-    old, n_runs = Path(sys.argv[1]).resolve(), int(sys.argv[2]) if len(sys.argv) > 2 else 15
+    old = Path(sys.argv[1]).resolve()
+    n_runs = int(sys.argv[2]) if len(sys.argv) > 2 else 15
     params = json.loads(CAPABILITIES.read_text("utf-8"))["params"]
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
     hello = f"Content-Length: {len(body)}\r\n\r\n{body}".encode()

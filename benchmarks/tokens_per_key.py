@@ -67,7 +67,8 @@ async def measure(trace: Trace) -> dict[str, float]:
     await replay(trace._replace(paced=True), Ours(session))
     costs = sorted(answer.evaluated for answer in session.answers)
     await session.aclose()
-    stats, n_keys = cast("dict[str, int]", session.stats()["tokens"]), trace.n_keys
+    stats = cast("dict[str, int]", session.stats()["tokens"])
+    n_keys = trace.n_keys
     return {
         "waited for": round(stats["evaluated"] / n_keys, 2),
         "95th percentile": costs[int(0.95 * len(costs))],

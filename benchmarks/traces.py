@@ -84,7 +84,8 @@ class Trace(NamedTuple):
 
     def cut(self, n_asks: int) -> Trace:
         """Return its steps as far as the first *n_asks* requests."""
-        steps, asked = list[Step](), 0
+        steps = list[Step]()
+        asked = 0
         for step in self.steps:
             asked += step.asks
             if asked > n_asks:
@@ -111,11 +112,14 @@ def read(path: Path) -> Trace:
 
 def steps_in(lines: Iterable[str]) -> list[Step]:
     """Return the steps of these messages."""
-    steps, waited = list[Step](), 0.0
+    steps = list[Step]()
+    waited = 0.0
     for message in map(json.loads, lines):
         waited += message["ms"]
-        method, params = message["method"], message["params"]
-        event, asks = _event(method, params), method == ASK
+        method = message["method"]
+        params = message["params"]
+        event = _event(method, params)
+        asks = method == ASK
         if event is None and not asks:
             continue
         events = () if event is None else (event,)

@@ -12,7 +12,8 @@ import pytest
 from tests.watchdog import HELD_UP
 
 AGAIN = 75  # EX_TEMPFAIL of sysexits.h; pytest's own codes are below 10
-FOLDER, MARKS = "tests/e2e/", {"editors", "server", "engine", "timed"}
+FOLDER = "tests/e2e/"
+MARKS = {"editors", "server", "engine", "timed"}
 
 failures: list[pytest.TestReport] = []
 

@@ -27,11 +27,13 @@ RECURRENT = [name for name, model in ARCHITECTURES.items() if model["recurrent"]
 SLIDING = [
     name for name, model in ARCHITECTURES.items() if "attention.sliding_window" in model["fields"]
 ]
-WIDTH, N_LAYERS = 64, 4
+WIDTH = 64
+N_LAYERS = 4
 
 
 def write(path: Path, name: str, *, n_ctx: int = 32768) -> Path:
-    words, rng = bytelevel(SPECIALS), np.random.default_rng(1)
+    words = bytelevel(SPECIALS)
+    rng = np.random.default_rng(1)
     out = gguf.GGUFWriter(path, name)
     out.add_context_length(n_ctx)
     out.add_embedding_length(WIDTH)

@@ -61,7 +61,9 @@ def on_clock(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., No
     def on_it(**values: Any) -> None:
         run(test(**{name: values[name] for name in signature.parameters}), values["monkeypatch"])
 
-    on_it.__name__, on_it.__doc__, on_it.__module__ = test.__name__, test.__doc__, test.__module__
+    on_it.__name__ = test.__name__
+    on_it.__doc__ = test.__doc__
+    on_it.__module__ = test.__module__
     parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own.values()]
     on_it.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return on_it

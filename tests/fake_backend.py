@@ -110,7 +110,8 @@ class FakeBackend:
         self._answer: list[Ids] = [()]  # an instruction has a copy of what it begins with
         self._aside: list[Ids] = [()]  # so has what is evaluated aside
         self._held: tuple[str, ...] = ()
-        self._waits, self._free = asyncio.Event(), asyncio.Event()
+        self._waits = asyncio.Event()
+        self._free = asyncio.Event()
 
     def hold(self, *calls: str) -> None:
         """Make every call wait from now on, or those named in *calls* alone."""
@@ -202,7 +203,9 @@ class FakeBackend:
         return _common(ids, best)
 
     async def aclose(self) -> None:
-        self._slots, self._answer, self._aside = [(), ()], [()], [()]
+        self._slots = [(), ()]
+        self._answer = [()]
+        self._aside = [()]
 
     def _fit(self, prompt: Prompt, n_predict: int) -> Ids:
         ids = sum(_parts(prompt), ())
@@ -233,9 +236,11 @@ class FakeBackend:
         text = "".join(made)
         stops = [at for each in request.stop if (at := text.find(each)) >= 0]
         if stops:
-            stop, made = Stop.WORD, [*_cut(made, min(stops))]
+            stop = Stop.WORD
+            made = [*_cut(made, min(stops))]
         if len(made) >= room:
-            stop, made = Stop.FULL, made[:room]
+            stop = Stop.FULL
+            made = made[:room]
         return tuple(map(_token, made)), stop
 
     def _pieces(self, prompt: Prompt, sample: int) -> Iterator[str]:
@@ -278,7 +283,8 @@ def _middle(prompt: Prompt) -> tuple[Token, ...]:
 
 def _common(left: Ids, right: Ids) -> int:
     """Return how many ids are the same up to the first other one, by halves: most of a test's time went here."""
-    same, most = 0, min(len(left), len(right))
+    same = 0
+    most = min(len(left), len(right))
     while same < most:
         half = (same + most + 1) // 2
         same, most = (half, most) if left[same:half] == right[same:half] else (same, half - 1)

@@ -46,7 +46,8 @@ def free_port() -> int:
 def llama_server(model: Path, **settings: Any) -> Iterator[str]:
     """A running server; yields its address."""
     command = [sys.executable, __file__, str(model), json.dumps(settings)]
-    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    pipe = subprocess.PIPE
+    null = subprocess.DEVNULL
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None

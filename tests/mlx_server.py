@@ -36,7 +36,8 @@ SHAPE = {
 @contextmanager
 def mlx_server(folder: Path, port: int, sources: list[Path]) -> Iterator[str]:
     """A running server whose model has words of *sources*; its Hugging Face cache is an empty folder, for it needs one to list models."""
-    model, cache = folder / "qwen-tiny", folder / "hub"
+    model = folder / "qwen-tiny"
+    cache = folder / "hub"
     cache.mkdir()
     subprocess.run([PYTHON, __file__, str(model), *sources], check=True, capture_output=True)
     command = [PYTHON, "-m", "mlx_lm", "server", "--model", str(model), "--port", str(port)]
@@ -67,7 +68,9 @@ def make_model(folder: Path, sources: list[str]) -> None:
 
     folder.mkdir(parents=True)
     n_vocab = _write_tokenizer(folder, sources)
-    rng, width, n_kv = np.random.default_rng(0), SHAPE["hidden_size"], 32
+    rng = np.random.default_rng(0)
+    width = SHAPE["hidden_size"]
+    n_kv = 32
     config = {
         "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "rms_norm_eps": 1e-6,
         "vocab_size": n_vocab, "rope_theta": 1e6, "max_position_embeddings": 32768,

@@ -205,7 +205,8 @@ def _sentencepiece(specials: Sequence[str]) -> Vocabulary:
         _piece(token, number) if kind == gguf.TokenType.NORMAL else (token, kind)
         for number, (token, kind) in enumerate(zip(known.tokens, known.kinds, strict=True))
     ]
-    tokens, kinds = [token for token, _ in found], [kind for _, kind in found]
+    tokens = [token for token, _ in found]
+    kinds = [kind for _, kind in found]
     scores = [-float(number) for number in range(len(tokens))]
     return Vocabulary(tokens, kinds, known.start, known.end, scores=scores)
 
@@ -233,7 +234,8 @@ def weights(shape: Shape, n_vocab: int, kinds: Sequence[int], rng: np.random.Gen
     def random(*size: int) -> np.ndarray:
         return rng.standard_normal(size, dtype=np.float32) * np.float32(0.05)
 
-    width, n_kv = shape.width, shape.width // shape.n_heads * shape.n_kv_heads
+    width = shape.width
+    n_kv = shape.width // shape.n_heads * shape.n_kv_heads
     head = random(n_vocab, width)
     head[[kind != gguf.TokenType.NORMAL for kind in kinds]] = 0
     yield "token_embd.weight", random(n_vocab, width)

@@ -249,7 +249,8 @@ class Taking:
         self, session: pytest.Session, waiting: Sequence[Mutant], runs: Runs
     ) -> Iterator[tuple[Mutant, str]]:
         """Yield each mutant with what noticed it, "" if nothing did."""
-        waiting, running = [*reversed(waiting)], dict[int, Mutant]()
+        waiting = [*reversed(waiting)]
+        running = dict[int, Mutant]()
         while waiting or running:
             while waiting and len(running) < N_AT_ONCE:
                 mutant = waiting.pop()

@@ -15,7 +15,8 @@ from fim_lsp.workspace.reader import SyntaxProcess
 
 T = TypeVar("T")
 
-ours, lock = SyntaxProcess(), threading.Lock()
+ours = SyntaxProcess()
+lock = threading.Lock()
 
 
 class Shared(SyntaxProcess):

@@ -54,7 +54,8 @@ class Snippet(NamedTuple):
 
 def snippets_of(page: Path) -> Iterator[Snippet]:
     """Yield the blocks of *page*, and what of its lines is in backticks, with "" if of no kind."""
-    text, name = page.read_text("utf-8"), page.relative_to(ROOT).as_posix()
+    text = page.read_text("utf-8")
+    name = page.relative_to(ROOT).as_posix()
     for found in FENCE.finditer(text):
         indent, fence, code, vimdoc, help_code = found.groups()
         code = re.sub(rf"^{indent}", "", code, flags=re.MULTILINE) if code else help_code

@@ -41,7 +41,8 @@ edits = st.builds(
 @given(texts)
 def test_lines_are_the_same_in_steps(text: str) -> None:
     """However the text is cut."""
-    most, documents.STEP_CHARS = documents.STEP_CHARS, 3
+    most = documents.STEP_CHARS
+    documents.STEP_CHARS = 3
     try:
         *_, lines = split_stepwise(text)
     finally:
@@ -82,7 +83,8 @@ def test_lines_join_to_the_text(text: str) -> None:
 @given(texts, texts)
 def test_a_difference_makes_one_text_of_another(old: str, new: str) -> None:
     """As an edit like any other, also where only the end of a line changed."""
-    before, after = document(old), document(new)
+    before = document(old)
+    after = document(new)
     assert apply_edits(before, [difference(before.lines, after.lines)], 2).lines == after.lines
 
 
@@ -105,7 +107,8 @@ def test_a_difference_is_as_small_as_lines_are(old: str, new: str, edit: Edit) -
 @given(texts, st.lists(edits, max_size=6))
 def test_edits_agree_with_a_plain_string(text: str, changes: list[Edit]) -> None:
     """Any edits leave the text, and the lines, that the same edits leave of a plain string."""
-    result, before = document(text), document(text)
+    result = document(text)
+    before = document(text)
     for edit in changes:
         text = text[: offset(text, edit.start)] + edit.text + text[offset(text, edit.end) :]
     result = apply_edits(result, changes, 7)

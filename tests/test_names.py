@@ -120,7 +120,8 @@ def attributes() -> dict[str, set[str]]:
 
 def unknown(text: str) -> list[str]:
     """Return the names in *text* that say they are ours and are not."""
-    known, wrong = attributes(), []
+    known = attributes()
+    wrong = []
     for match in DOTTED.finditer(text):
         parts = match[1].split(".")
         if THEIRS.fullmatch(match[1]) or parts[0] in FOREIGN:

@@ -134,7 +134,8 @@ def written() -> Iterator[Used]:
 
 def sampled(item: Any, n: int) -> str:
     """Return a text that the parsed *item* matches, roughly; *n* chooses among several."""
-    op, value = str(item[0]), item[1]
+    op = str(item[0])
+    value = item[1]
     if op == "LITERAL":
         return chr(value)
     if op in {"NOT_LITERAL", "ANY", "IN"}:
@@ -156,7 +157,8 @@ def joined(items: Iterable[Any], n: int) -> str:
 
 def accepts(item: Any, char: str) -> bool:
     """Return whether *item*, a character or a class, matches *char*."""
-    op, value = str(item[0]), item[1]
+    op = str(item[0])
+    value = item[1]
     if op == "IN":
         negated = str(value[0][0]) == "NEGATE"
         return any(accepts(each, char) for each in value[negated:]) != negated

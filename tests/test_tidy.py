@@ -230,7 +230,8 @@ WIDE_CLASSES = {
     "Session": 26,
     "Workspace": 30,
 }
-MOST_LONG_LINES = 32  # of over 100 columns: the goal is none
+MOST_AT_ONCE = 40  # assignments of several values, in tests and tools, too
+MOST_LONG_LINES = 26  # of over 100 columns: the goal is none
 
 
 def is_docstring(node: ast.AST) -> bool:
@@ -330,6 +331,20 @@ def test_lines_that_are_too_long_become_fewer() -> None:
     lines = (line for path in PATHS for line in path.read_text("utf-8").splitlines())
     n_long = sum(len(line) > 100 for line in lines)
     assert n_long <= MOST_LONG_LINES, "sh scripts/fix breaks lines of code"
+
+
+def test_each_value_has_a_line_of_its_own() -> None:
+    """Two are assigned at once where they change places, or where a comment is about both."""
+    folders = ("fim_lsp", "server_bridge", "tests", "benchmarks", "training", "deploy")
+    paths = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    assigned = [
+        node
+        for path in paths
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
+    ]
+    at_once = [node for node in assigned if isinstance(node.value, ast.Tuple)]
+    assert len(at_once) <= MOST_AT_ONCE
 
 
 def test_what_compares_times_is_marked() -> None:

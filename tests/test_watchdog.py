@@ -44,7 +44,8 @@ def test_what_is_told(
     monkeypatch.setattr(asyncio.Handle, "_run", asyncio.Handle._run)
     watchdog.watch(tmp_path / "report")
     with asyncio.Runner(loop_factory=Loop) as runner:
-        loop, spin = runner.get_loop(), code["spin"]
+        loop = runner.get_loop()
+        spin = code["spin"]
         if threaded:
             spin = partial(loop.run_in_executor, None, spin)
         loop.call_soon(spin, thread_time, seconds)

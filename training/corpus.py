@@ -124,7 +124,9 @@ class Corpus:
         """Return the files of *package* to train on or, *held_out*, to be asked about; and its row."""
         files = _headers(list(package.files()))
         from_src = package.spec.startswith("npm:") and any(f.path.startswith("src/") for f in files)
-        kept, n_chars, why = [], 0, Counter[str]()
+        kept = []
+        n_chars = 0
+        why = Counter[str]()
         for file in sorted(files, key=lambda file: hash_of(file.path)):
             bad = "enough of this package" if n_chars > PACKAGE_BYTES else ""
             bad = bad or why_bad(file, from_src=from_src)
@@ -141,7 +143,8 @@ class Corpus:
         """Return what is wrong with a file in view of the others."""
         if TEST.search(file.path) and hash_of(file.path) % 100 >= test_share:
             return "test"
-        lines, text = long_lines(file.text), hash_of(re.sub(r"\s+", " ", file.text))
+        lines = long_lines(file.text)
+        text = hash_of(re.sub(r"\s+", " ", file.text))
         if lines and len(lines & self._held_out) / len(lines) > LEAK:
             return "held out elsewhere"
         is_near = bool(lines) and len(lines & self._lines) / len(lines) >= NEAR

@@ -78,9 +78,11 @@ def example(rng: random.Random, place: Neighbourhood, n_tokens: int) -> Example 
     shown = Shown(file.path, around.first, gap.end.line + n_below)
     wanted = answer if rng.random() < 0.7 else typed + around.suffix[:500]
     chunks = place.chunks(rng, shown, wanted, for_ring) if for_ring else ()
-    before, middle = around.prefix, kept
+    before = around.prefix
+    middle = kept
     if rng.random() < CLASSIC:
-        before, middle = before + kept, ""
+        before = before + kept
+        middle = ""
     prompt = Prompt(place.repo, chunks, file.path, before, around.suffix, middle, forced=half)
     return Example(prompt, answer)
 
@@ -90,7 +92,8 @@ def gap_in(rng: random.Random, lines: Sequence[str]) -> Gap | None:
     first = _telling_line(rng, lines)
     last = _last_line(rng, lines, first)
     kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
-    text, end = lines[first].rstrip("\n"), len(lines[last].rstrip("\n"))
+    text = lines[first].rstrip("\n")
+    end = len(lines[last].rstrip("\n"))
     indent = len(text) - len(text.lstrip())
     if kind == "line":
         return Gap(Position(first, indent), Position(last, end))

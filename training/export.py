@@ -75,9 +75,11 @@ def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: dict[str, Any]) -> None:
     tokens = [f"[PAD{n}]" for n in range(VOCAB)]
     types = [UNUSED] * VOCAB
     for text, n in tokenizer["model"]["vocab"].items():
-        tokens[n], types[n] = text, NORMAL
+        tokens[n] = text
+        types[n] = NORMAL
     for n, text in SPELLINGS.items():
-        tokens[n], types[n] = text, CONTROL
+        tokens[n] = text
+        types[n] = CONTROL
     merges = tokenizer["model"]["merges"]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")

@@ -23,7 +23,8 @@ _SPELLINGS = (
     "|isc|isc iscl|zlib|zlib libpng|unlicense"
 )
 _SILENT = "the license licence software version foundation clause new modified simplified"
-_ALLOWED, _NOISE = frozenset(_SPELLINGS.split("|")), frozenset(_SILENT.split())
+_ALLOWED = frozenset(_SPELLINGS.split("|"))
+_NOISE = frozenset(_SILENT.split())
 
 Licence = Callable[[str], str]  # a file's path within its package into its licence
 

@@ -40,8 +40,10 @@ class Block(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.heads, self.kv_heads = shape.heads, shape.kv_heads
-        width, kv = shape.width, shape.kv_heads * HEAD_WIDTH
+        self.heads = shape.heads
+        self.kv_heads = shape.kv_heads
+        width = shape.width
+        kv = shape.kv_heads * HEAD_WIDTH
         self.n1 = nn.Parameter(torch.ones(width))
         self.n2 = nn.Parameter(torch.ones(width))
         self.q = nn.Linear(width, shape.heads * HEAD_WIDTH)
@@ -58,9 +60,11 @@ class Block(nn.Module):
         q = self.q(h).view(batch, time, self.heads, HEAD_WIDTH).transpose(1, 2)
         k = self.k(h).view(batch, time, self.kv_heads, HEAD_WIDTH).transpose(1, 2)
         v = self.v(h).view(batch, time, self.kv_heads, HEAD_WIDTH).transpose(1, 2)
-        q, k = rotated(q, cos, sin), rotated(k, cos, sin)
+        q = rotated(q, cos, sin)
+        k = rotated(k, cos, sin)
         group = self.heads // self.kv_heads  # written out: not every flash kernel groups queries
-        k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+        k = k.repeat_interleave(group, 1)
+        v = v.repeat_interleave(group, 1)
         a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.o(a.transpose(1, 2).reshape(batch, time, -1))
         h = normed(x, self.n2)

@@ -122,13 +122,16 @@ class Neighbourhood:
         order = list(by_file)
         rng.shuffle(order)
         for f in order:
-            text, n_lines = "", 0
+            text = ""
+            n_lines = 0
             for place in by_file[f]:
                 start, end = self.files[f].pieces[place.piece]
                 if text and n_lines + end - start > CHUNK_LINES:
                     yield Chunk(self.files[f].path, text)
-                    text, n_lines = "", 0
-                text, n_lines = text + self._text(place), n_lines + end - start
+                    text = ""
+                    n_lines = 0
+                text = text + self._text(place)
+                n_lines = n_lines + end - start
             yield Chunk(self.files[f].path, text)
 
 

@@ -28,7 +28,9 @@ def packed(examples: Iterator[tuple[list[int], int]], row_tokens: int) -> Iterat
     width = row_tokens + 1
     pool = sorted((next(examples) for _ in range(POOL)), key=_size)
     while True:
-        ids, codes, at = np.zeros(width, np.uint16), np.zeros(width, np.uint8), 0
+        ids = np.zeros(width, np.uint16)
+        codes = np.zeros(width, np.uint8)
+        at = 0
         while at < width:
             fitting = sum(len(doc) <= width - at for doc, _ in pool)
             doc, n_answer = pool.pop(max(0, fitting - 1))

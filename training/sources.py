@@ -110,15 +110,18 @@ def fetch(folder: Path, spec: str) -> None:
 
 def opened(folder: Path, spec: str) -> Package:
     """Return a fetched package; one that does not state its licence has no files for us."""
-    files, registry = sorted(home(folder, spec).iterdir()), spec.partition(":")[0]
+    files = sorted(home(folder, spec).iterdir())
+    registry = spec.partition(":")[0]
     if registry == "apt":
         return _debian(spec, files)
     (archive,) = files
     stated = _text(archive, "METADATA" if registry == "pip" else "package/package.json")
     if registry == "pip":
-        licence, version = licences.of_wheel(stated), archive.name.split("-")[1]
+        licence = licences.of_wheel(stated)
+        version = archive.name.split("-")[1]
     else:
-        licence, version = licences.of_npm(stated), str(json.loads(stated)["version"])
+        licence = licences.of_npm(stated)
+        version = str(json.loads(stated)["version"])
     return Package(spec, version, (archive,), lambda _: licence)
 
 

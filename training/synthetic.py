@@ -25,7 +25,8 @@ def noise(rng: random.Random, n: int) -> list[int]:
 def real(rng: random.Random, rows: Ids, n: int) -> list[int]:
     """Return a run of real code without specials."""
     for _ in range(8):
-        row, at = rng.randrange(len(rows)), rng.randrange(rows.shape[1] - n)
+        row = rng.randrange(len(rows))
+        at = rng.randrange(rows.shape[1] - n)
         run = rows[row, at : at + n]
         if run.max() < END:
             return list(run)
@@ -41,7 +42,8 @@ def copies(width: int, rng: random.Random, rows: Ids) -> Row:
         if rng.random() < 0.6:
             run = noise(rng, n)
         else:
-            row, at = rng.randrange(len(rows)), rng.randrange(width - n)
+            row = rng.randrange(len(rows))
+            at = rng.randrange(width - n)
             run = list(rows[row, at : at + n])
         for k in range(rng.randint(2, 4)):
             ids += run

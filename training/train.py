@@ -33,7 +33,9 @@ SEED = 7
 SIZES = {"row_tokens": 4096, "pass_tokens": 1 << 16, "step_tokens": 1 << 18, "warm_up": 100}
 SMOKE = {"row_tokens": 512, "pass_tokens": 4096, "step_tokens": 4096, "warm_up": 10, "workers": 0}
 # Matrices by Muon at AdamW's scale (Liu et al. 2025, arXiv 2502.16982), the rest by AdamW
-RATE, DECAY, BETAS = 3e-3, 0.05, (0.9, 0.95)
+RATE = 3e-3
+DECAY = 0.05
+BETAS = (0.9, 0.95)
 DECAY_SHARE = 0.4  # of the time, at the end: the rate falls to …
 FLOOR = 0.03  # … this part
 LONG_SHARE = 0.25  # of the time, at the end, with rows twice as long: the whole context is learnt
@@ -66,8 +68,11 @@ class Rows(IterableDataset[Row]):
     def __init__(
         self, places: list[Neighbourhood], options: argparse.Namespace, row_tokens: int, seed: str
     ) -> None:
-        self.places, self.row_tokens, self.seed = places, row_tokens, seed
-        self.tokenizer, self.synthetic = options.folder / "tokenizer.json", SYNTHETIC
+        self.places = places
+        self.row_tokens = row_tokens
+        self.seed = seed
+        self.tokenizer = options.folder / "tokenizer.json"
+        self.synthetic = SYNTHETIC
 
     def __iter__(self) -> Iterator[Row]:
         tokenizer = Tokenizer.from_file(str(self.tokenizer))
@@ -100,7 +105,8 @@ class Trainer:
 
     def losses(self, ids: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         """Return each token's loss and weight, of rows with one token more than they predict."""
-        ids, codes = ids.to(self.device).long(), codes.to(self.device)[:, 1:]
+        ids = ids.to(self.device).long()
+        codes = codes.to(self.device)[:, 1:]
         weights = (1 + (ANSWER_WEIGHT - 1) * (codes == ANSWER).float()) * (codes != UNKNOWABLE)
         with torch.autocast(self.device.type, torch.bfloat16):
             return self.model(ids[:, :-1], ids[:, 1:]), weights
@@ -162,11 +168,14 @@ def main() -> None:
     """Train until the time is over."""
     started = time.monotonic()
     options = read_options()
-    trainer, unseen = Trainer(options), neighbourhoods(read(options.folder / "held_out.jsonl"))
+    trainer = Trainer(options)
+    unseen = neighbourhoods(read(options.folder / "held_out.jsonl"))
     held_out = next(batches(options, unseen, options.row_tokens, "held out", 0))
     places = neighbourhoods(read(options.folder / "train.jsonl"))
     total = options.minutes * 60 - RESERVE_S
-    row_tokens, recent, next_log = 0, [], 0.0
+    row_tokens = 0
+    recent = []
+    next_log = 0.0
     while (elapsed := time.monotonic() - started) < total:
         wanted = options.row_tokens * (1 if elapsed < total * (1 - LONG_SHARE) else 2)
         if wanted != row_tokens:
@@ -178,7 +187,8 @@ def main() -> None:
             n_tokens = trainer.n_steps * options.step_tokens
             about = {"seconds": round(elapsed), "tokens": n_tokens, "row": row_tokens}
             print(json.dumps({**about, **losses}), flush=True)
-            recent, next_log = [], elapsed + LOG_S
+            recent = []
+            next_log = elapsed + LOG_S
     trainer.save()
     print(json.dumps({"steps": trainer.n_steps, **trainer.validated(held_out)}))
 

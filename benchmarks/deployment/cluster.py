@@ -89,7 +89,8 @@ class ToTheEnd(Wire):
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """See `Wire`."""
-        n_calls, answer = len(self.calls), ""
+        n_calls = len(self.calls)
+        answer = ""
         try:
             async with aclosing(super().stream(path, body)) as events:
                 try:
@@ -148,7 +149,8 @@ async def measure(
     row: Row, url: str, pair: Sequence[Running], n_clients: int, options: argparse.Namespace
 ) -> Found:
     """Return all clients at once, on replicas that have evaluated nothing for them."""
-    salt, urls = secrets.token_hex(16), [replica.url for replica in pair]
+    salt = secrets.token_hex(16)
+    urls = [replica.url for replica in pair]
     wires = []
     for _ in range(n_clients):
         headers = {row.header: secrets.token_hex(16)} if row.header else {}

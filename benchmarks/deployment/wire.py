@@ -64,7 +64,9 @@ class Wire(Http):
     def another(self, *guards: Callable[[], Awaitable[object]]) -> Wire:  # noqa: ARG002
         """Return the second connection of a client; its calls are noted here."""
         other = type(self)(self.url, **self._more)
-        other.calls, other.counts, other.texts = self.calls, self.counts, self.texts
+        other.calls = self.calls
+        other.counts = self.counts
+        other.texts = self.texts
         return other
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
@@ -158,7 +160,8 @@ class Blocks:
 
     def _hashes(self, tokens: list[int]) -> list[int]:
         """Return a hash per whole block, each of all tokens up to its end."""
-        hashes, last = [], 0
+        hashes = []
+        last = 0
         for end in range(self._size, len(tokens) + 1, self._size):
             last = hash((last, *tokens[end - self._size : end]))
             hashes.append(last)

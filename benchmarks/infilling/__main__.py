@@ -72,8 +72,11 @@ def read_known(file: Path | None) -> dict[tuple[str, ...], tuple[str, str]]:
 
 async def ask(url: str, places: Sequence[Place], options: argparse.Namespace) -> Verdicts:
     """Return what each arm's answer is at each place; what is not in a file is asked, and added to it."""
-    family, file, known = await arms.find_family(url), options.json, read_known(options.json)
-    verdicts, right = Verdicts(), defaultdict[Place, list[str]](list)
+    family = await arms.find_family(url)
+    file = options.json
+    known = read_known(options.json)
+    verdicts = Verdicts()
+    right = defaultdict[Place, list[str]](list)
     async with arms.arms(url, family, options.rest) as ways:
         model = options.model.name
         steps = [*product(places, options.arms)]
@@ -150,7 +153,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     arguments = parser("benchmarks.infilling", __doc__)
-    add, languages = arguments.add_argument, LANGUAGES.values()
+    add = arguments.add_argument
+    languages = LANGUAGES.values()
     add("path", type=Path, metavar="PATH", help="a file of one of the benchmarks")
     add(
         "model",

@@ -23,7 +23,8 @@ from server_bridge.protocol import BackendUnavailable, BackendUnusable
 ARMS = ("raw", "opened", "infill", "hand", "auto")
 USUAL = ("raw", "infill", "hand", "auto")
 OPENED = ("opened", "hand", "auto")  # in the line that an editor opened
-LINE_TOKENS, LINES_TOKENS = 48, 192
+LINE_TOKENS = 48
+LINES_TOKENS = 192
 PATIENCE_S = 600.0
 START_S = 30.0
 SUFFIXES = {"python": ".py", "javascript": ".js", "java": ".java", "cpp": ".cpp", "csharp": ".cs"}
@@ -76,7 +77,8 @@ async def find_family(url: str) -> Family:
 
 def _prompt(family: Family, above: str, below: str) -> str:
     """Return the prompt of a model's makers, for one file without a name."""
-    above, below = family.prefix + above, family.suffix + below
+    above = family.prefix + above
+    below = family.suffix + below
     parts = (below, above) if family.suffix_first else (above, below)
     return "".join((*parts, family.middle))
 
@@ -115,7 +117,8 @@ async def ours(url: str, place: Place, rest_s: float, *, invoked: bool) -> str:
         )  # whose name is in the prompt: that of both arms is the same
         file = folder / f"task{SUFFIXES[place.language]}"
         _write(file, typed + below)
-        uri, at = file.as_uri(), after(Position(0, 0), typed)
+        uri = file.as_uri()
+        at = after(Position(0, 0), typed)
         try:
             session.handle(events.FoldersChanged((folder.as_uri(),)))
             session.handle(events.Opened(uri, place.language, 1, typed + below))

@@ -121,7 +121,9 @@ def _place(row: Mapping[str, Any]) -> Place:
 
 def _tested(row: Mapping[str, Any]) -> Place:
     """Return a place of HumanEval-Infilling: whole lines, with their line break, or a span inside of them."""
-    above, missing, below = row["prompt"], row["canonical_solution"], row["suffix"]
+    above = row["prompt"]
+    missing = row["canonical_solution"]
+    below = row["suffix"]
     test = row["test"] + "\ncheck(" + row["entry_point"] + ")\n"
     is_whole = above[-1:] in ("", "\n") and missing.endswith("\n")
     shown = (above + indent(missing), "\n" + below) if is_whole else (above, below)
@@ -142,7 +144,9 @@ def _call(row: Mapping[str, Any]) -> Place:
 
 def _line(row: Mapping[str, Any]) -> Place:
     """Return a place of HumanEval-FIM, whose texts lack the line breaks around it."""
-    above, missing, below = row["prompt"] + "\n", row["canonical_solution"], "\n" + row["suffix"]
+    above = row["prompt"] + "\n"
+    missing = row["canonical_solution"]
+    below = "\n" + row["suffix"]
     return Place(
         f"{row['language']} {row['name']}", LANGUAGES[row["language"]], Measure.LINE,
         above, missing, below, (above + indent(missing), below),

@@ -14,13 +14,11 @@ from collections.abc import Iterable
 from benchmarks.infilling.execution import passes
 from benchmarks.infilling.places import Measure, Place
 
-RIGHT, BEGINNING, OTHER, WRONG, NOTHING = (
-    "right",
-    "beginning",
-    "other beginning",
-    "wrong",
-    "nothing",
-)
+RIGHT = "right"
+BEGINNING = "beginning"
+OTHER = "other beginning"
+WRONG = "wrong"
+NOTHING = "nothing"
 
 
 def fill(place: Place, text: str, *, is_opened: bool) -> str:

@@ -62,7 +62,8 @@ def _played(n_commits: int, path: Path) -> list[JudgedAsk]:
 
 def _ranked(ask: Ask) -> Ranked:
     """Return what the server would show at any level, the surest first; then that in files that are not open."""
-    opened, unopened = ask.texts[: ask.n_open], ask.unopened
+    opened = ask.texts[: ask.n_open]
+    unopened = ask.unopened
     renames = find_renames(ask.edits, opened, find_here)
     here = _likely(proposals(ask.edits, opened, renames), opened)
     away = _likely(in_unopened(ask.edits, opened, unopened, renames), unopened)

@@ -82,7 +82,8 @@ def hunks(path: str, body: str) -> Iterator[Hunk]:
         match = _HUNK.match(row)
         if match is None:
             continue  # "\\ No newline at end of file"
-        n_old, n_new = int(match[2] or 1), int(match[4] or 1)
+        n_old = int(match[2] or 1)
+        n_new = int(match[4] or 1)
         lines = list(islice(_lines(rows), n_old + n_new))
         before = tuple(line[1:] for line in lines if line[0] == "-")
         after = tuple(line[1:] for line in lines if line[0] == "+")

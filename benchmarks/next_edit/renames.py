@@ -66,7 +66,8 @@ def main() -> None:
 
 def count_uses(hunks: Sequence[Hunk], name: str, lines: Lines, n: Counter[str]) -> None:
     """Add the definitions and uses of a file, those *right* among the offers, and the *wrong* ones."""
-    rows, by_names = _changed(hunks), defaultdict[tuple[str, str], list[Place]](list)
+    rows = _changed(hunks)
+    by_names = defaultdict[tuple[str, str], list[Place]](list)
     for row, named in sorted(rows.items()):
         for old, new, column in named:
             if old.isidentifier() and new.isidentifier():
@@ -91,7 +92,8 @@ def count_uses(hunks: Sequence[Hunk], name: str, lines: Lines, n: Counter[str]) 
 
 def _offered(name: str, lines: Lines, names: tuple[str, str], place: Place) -> set[Place] | None:
     """Return the uses in code that are offered once *place* alone is renamed; None if it is no definition."""
-    (old, new), (row, column) = names, place
+    (old, new) = names
+    (row, column) = place
     before = lines[row]
     after = before[:column] + new + before[column + len(old) :]
     text = EditedText(name, language_of(name), (*lines[:row], after, *lines[row + 1 :]))
@@ -158,7 +160,8 @@ def _is_left(rows: Mapping[int, Sequence[Named]], place: Place) -> bool:
 
 def _names(before: str, after: str) -> Iterator[Named]:
     """Yield what changed in a line: a name with the new one, or a text with "", and where it stood."""
-    words, columns = tokens(before), [len(before) - len(before.lstrip())]
+    words = tokens(before)
+    columns = [len(before) - len(before.lstrip())]
     for word in words:
         columns.append(columns[-1] + len(word))
     for change in token_changes(before, after):

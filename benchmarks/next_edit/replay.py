@@ -58,9 +58,11 @@ def asks(commit: Commit, files: dict[str, Lines]) -> Iterator[Ask]:
     hunks = [hunk for hunk in commit.hunks if hunk.path in files]
     edits: list[FinishedEdit] = []
     opened: list[str] = []  # the last one first
-    is_recurring, word_index = _recurs(commit), Index(dict(map(_entry, files.items())))
+    is_recurring = _recurs(commit)
+    word_index = Index(dict(map(_entry, files.items())))
     for n, hunk in enumerate(hunks):
-        lines, start = texts[hunk.path].lines, _line(hunk, hunks[:n])
+        lines = texts[hunk.path].lines
+        start = _line(hunk, hunks[:n])
         end = start + len(hunk.before)
         assert lines[start:end] == hunk.before
         made = lines[:start] + hunk.after + lines[end:]

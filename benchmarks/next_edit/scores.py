@@ -111,7 +111,8 @@ def judge(ask: Ask, ranked: Ranked) -> JudgedAsk:
 
 def score(asks: Iterable[JudgedAsk], levels: Mapping[Where, float]) -> Score:
     """Return the counts where a proposal is shown from these levels on."""
-    total, refused = Score(), dict[str, set[object]]()
+    total = Score()
+    refused = dict[str, set[object]]()
     calm: set[str] = set()
     noisy: set[str] = set()
     for ask in asks:
@@ -130,5 +131,6 @@ def score(asks: Iterable[JudgedAsk], levels: Mapping[Where, float]) -> Score:
             if not is_right:
                 quiet |= keys
             break
-    total.calm, total.quiet = len(calm), len(calm - noisy)
+    total.calm = len(calm)
+    total.quiet = len(calm - noisy)
     return total

@@ -54,7 +54,8 @@ class Screen:
         self.since = 0.0
         self.shown: list[tuple[float, str]] = []
         self._left = ("", 0.0, 0.0)  # what stood before, since when and until when
-        self._notes, self._rest = notes, ""
+        self._notes = notes
+        self._rest = ""
 
     @property
     def claim(self) -> str:
@@ -71,7 +72,8 @@ class Screen:
                 claim, since, until = self._left
                 is_back = text and before + text == claim and at - until < BLINK_S
                 self.since = since if is_back else at
-            self.before, self.text = before, text
+            self.before = before
+            self.text = text
             self.shown.append((at, text))
 
     def stands(self, typed: str, seconds: float) -> bool:
@@ -89,11 +91,15 @@ def waits(session: Written, reader: Reader) -> list[float]:
 
 def type_accepting(editor: Neovim, session: Written, notes: Path, reader: Reader) -> Accepted:
     """Type the block's first lines in insert mode, taking what is right on the way."""
-    whole, text, pause = "\n".join(session.block), "\n".join(session.typed), waits(session, reader)
+    whole = "\n".join(session.block)
+    text = "\n".join(session.typed)
+    pause = waits(session, reader)
     reads: dict[str, Read] = {}
     refused: set[str] = set()
     pressed: list[tuple[int, float]] = []
-    at, n_pressed, began = 0, 0, time.monotonic()
+    at = 0
+    n_pressed = 0
+    began = time.monotonic()
     with notes.open(encoding="utf-8") as lines:
         screen = Screen(lines)
         while at < len(text):
@@ -102,40 +108,48 @@ def type_accepting(editor: Neovim, session: Written, notes: Path, reader: Reader
             while (left := due - time.monotonic()) > 0:
                 editor.pump(min(LOOK_S, left))
                 screen.look()
-                claim, part = screen.claim, choose(screen.text, whole[at:])
+                claim = screen.claim
+                part = choose(screen.text, whole[at:])
                 seconds = reader.read_s(random.Random(claim), screen.text, bool(part))
                 if not screen.stands(whole[:at], seconds):
                     continue
                 if claim not in reads:
-                    end = at + len(screen.text) + LEFT_CHARS
-                    reads[claim] = Read(at, screen.text, whole[at:end], "")
+                    reads[claim] = Read(at, screen.text, expected(whole, at, screen.text), "")
                     due += seconds if reader.holds else 0
                 if part and claim not in refused:
                     editor.send(KEYS[part])
-                    n_pressed += 1
                     end, n_wrong = _settle(editor, whole, at)
-                    n_pressed += n_wrong
+                    n_pressed += 1 + n_wrong
                     if end == at:  # the key does nothing; it is not pressed twice
                         refused.add(claim)
                         continue
-                    read = reads[claim]
-                    reads[claim] = read._replace(taken=read.taken + whole[at : min(end, len(text))])
-                    at, due = end, time.monotonic() + KEY_S
+                    reads[claim] = reads[claim].take(whole[at : min(end, len(text))])
+                    at = end
+                    due = time.monotonic() + KEY_S
                     break
             else:
-                keys = text[at : at + max(1, n_typed)]
                 pressed.append((at, time.monotonic()))
-                editor.send(keys.replace("\n", "\r"))
+                at += press(editor, text[at : at + max(1, n_typed)])
                 n_pressed += not n_typed
-                at += len(keys)
-    alone_s = sum(pause[n] for n in range(len(text)) if not indentation(text, n))
     return Accepted(
         n_keys(text, starts_line=True), n_pressed, tuple(reads.values()), tuple(pressed),
-        tuple(screen.shown), time.monotonic() - began, alone_s, len(text),
+        tuple(screen.shown), time.monotonic() - began,
+        sum(pause[n] for n in range(len(text)) if not indentation(text, n)), len(text),
     )  # fmt: skip
 
 
+def press(editor: Neovim, keys: str) -> int:
+    """Type *keys* in insert mode; return how many they are."""
+    editor.send(keys.replace("\n", "\r"))
+    return len(keys)
+
+
 LEFT_CHARS = 20  # of what is expected, shown behind as much as was read
+
+
+def expected(whole: str, at: int, read: str) -> str:
+    """Return the right text at a place where the user *read* one, and some characters behind it."""
+    return whole[at : at + len(read) + LEFT_CHARS]
 
 
 def indentation(text: str, at: int) -> int:

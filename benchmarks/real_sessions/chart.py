@@ -15,7 +15,8 @@ from benchmarks.real_sessions.intervals import Interval
 
 WIDTH, ROW, GAP, TOP, LEFT, RIGHT = 640, 22, 14, 8, 170, 150  # pixels
 STYLE = "text{font:12px sans-serif;fill:#333}.reader{font-weight:bold}"
-COLOR, DARK = "#1f77b4", "#333"
+COLOR = "#1f77b4"
+DARK = "#333"
 READERS = {
     "people": "read as people do",
     "quick": "read in 0.4 s",
@@ -29,7 +30,8 @@ def draw(readers: Mapping[str, Bars]) -> str:
     """Return the bars as SVG, a group for each reader; a line is the interval."""
     most = max(share.high for bars in readers.values() for _, share in bars)
     scale = (WIDTH - LEFT - RIGHT) / most
-    parts, y = list[str](), TOP
+    parts = list[str]()
+    y = TOP
     for reader, bars in readers.items():
         parts.append(f'<text class="reader" x="8" y="{y + 15}">{READERS[reader]}</text>')
         for per_s, share in bars:

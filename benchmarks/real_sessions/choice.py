@@ -92,7 +92,8 @@ def blocks(lines: Sequence[str], recent: Sequence[bool]) -> list[range]:
     """Return the lines of each block of a file that can be typed, and are *recent* to the last."""
     ranges = []
     for start in range(1, len(lines)):
-        before, line = lines[start - 1], lines[start]
+        before = lines[start - 1]
+        line = lines[start]
         begins = not before.strip() or len(indent(before)) < len(indent(line))
         if line.strip() and begins:
             block = range(start, _end(lines, start))
@@ -103,7 +104,9 @@ def blocks(lines: Sequence[str], recent: Sequence[bool]) -> list[range]:
 
 def _end(lines: Sequence[str], start: int) -> int:
     """Behind the last line of the block from *start*: paragraphs go together until there are lines enough."""
-    width, n_code, end = len(indent(lines[start])), 0, start
+    width = len(indent(lines[start]))
+    n_code = 0
+    end = start
     for n in range(start, len(lines)):
         line = lines[n]
         if not line.strip():
@@ -112,7 +115,8 @@ def _end(lines: Sequence[str], start: int) -> int:
             break
         if n_code >= TYPED_LINES and n > end and len(indent(line)) == width:
             break
-        n_code, end = n_code + 1, n + 1
+        n_code = n_code + 1
+        end = n + 1
     return end
 
 
@@ -161,7 +165,9 @@ def _blame(repo: Path, commit: str, path: str) -> tuple[list[str], list[bool]]:
     Return the lines of a file, and which of them were written since `SINCE`; none where the
     history lacks what is needed to tell, as a mirror without its largest files may.
     """
-    lines, recent, is_recent = list[str](), list[bool](), False
+    lines = list[str]()
+    recent = list[bool]()
+    is_recent = False
     try:
         blame = git(repo, "blame", "--line-porcelain", commit, "--", path)
     except subprocess.CalledProcessError:

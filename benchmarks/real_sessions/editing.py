@@ -32,7 +32,9 @@ from tests.editors.conftest import furnish
 from tests.editors.neovim import Neovim
 
 KEY_S = 0.12
-LOOK_S, REST_S, PAUSE_S = 2.0, 6.0, 4.0
+LOOK_S = 2.0
+REST_S = 6.0
+PAUSE_S = 4.0
 PAUSE_AFTER = 0.6  # of a line
 READ_S = 0.1  # a last drawing may be under way
 
@@ -54,18 +56,23 @@ def play(client: str, session: Written, terms: Terms) -> Played:
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         serve.serving(terms.model, n_threads=terms.n_threads) as url,
     ):
-        home, server = Path(folder), programs.process("benchmarks.serve", os.getpid())
-        notes, drawn = home / "observed", home / "drawn"
+        home = Path(folder)
+        server = programs.process("benchmarks.serve", os.getpid())
+        notes = home / "observed"
+        drawn = home / "drawn"
         noting = NOTES.replace("@NOTES@", str(drawn)).replace("@START@", str(session.start))
         init = noting + CLIENTS[client].format(url=url, llama_vim=terms.llama_vim)
         with _neovim(home, checkout(home, session), init, notes) as editor:
-            before, cpu, others = count_tokens(url), cpu_seconds(server.pid), _others_seconds()
+            before = count_tokens(url)
+            cpu = cpu_seconds(server.pid)
+            others = _others_seconds()
             _come(editor, session, is_ours=client == "fim-lsp")
             reader = terms.reader
             accepted = type_accepting(editor, session, drawn, reader) if reader else None
             pauses = () if reader else tuple(_type(editor, session))
             _check(editor, session)
-            cpu, others = cpu_seconds(server.pid) - cpu, _others_seconds() - others
+            cpu = cpu_seconds(server.pid) - cpu
+            others = _others_seconds() - others
             evaluated, decoded = (b - a for a, b in zip(before, count_tokens(url), strict=True))
         return Played(
             client, session.name, pauses, observed.decisions(notes), evaluated, decoded, cpu, others,
@@ -103,7 +110,9 @@ def _come(editor: Neovim, session: Written, *, is_ours: bool) -> None:
 
 def _type(editor: Neovim, session: Written) -> Iterator[Pause]:
     """Type, and yield each pause."""
-    whole, at, keys = "\n".join(session.block), 0, ""
+    whole = "\n".join(session.block)
+    at = 0
+    keys = ""
     for n, line in enumerate(session.typed):
         width = len(indent(line))
         editor.send(keys + line[:width])
@@ -117,12 +126,14 @@ def _type(editor: Neovim, session: Written) -> Iterator[Pause]:
                 yield _pause(editor, f"line {n + 1}, inside", whole, at + stop)
             else:
                 rest(editor, KEY_S)
-        at, keys = at + len(line) + 1, "\r"
+        at = at + len(line) + 1
+        keys = "\r"
 
 
 def _check(editor: Neovim, session: Written) -> None:
     """Make sure that what was to be typed stands there, once the last key has arrived."""
-    lines, end = session.typed, time.monotonic() + SETTLE_S
+    lines = session.typed
+    end = time.monotonic() + SETTLE_S
     rows = f"{session.start}, {session.start + len(lines)}"
     while tuple(there := editor.lua(f"vim.api.nvim_buf_get_lines(0, {rows}, true)")) != lines:
         assert time.monotonic() < end, f"typed {lines}, there is {there}"

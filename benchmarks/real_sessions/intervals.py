@@ -6,8 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-TIMES, SEED = 4000, 0
-LOW, HIGH = 0.025, 0.975
+TIMES = 4000
+SEED = 0
+LOW = 0.025
+HIGH = 0.975
 
 
 class Interval(NamedTuple):

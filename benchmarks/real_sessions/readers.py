@@ -15,10 +15,13 @@ import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-KEY_S, LINE_S, THINK_S = 0.12, 1.0, 0.6
+KEY_S = 0.12
+LINE_S = 1.0
+THINK_S = 0.6
 THINKS = 0.08  # of the keys
 QUICK_S = 0.4
-RIGHT_S, WRONG_S = 0.01, 0.05
+RIGHT_S = 0.01
+WRONG_S = 0.05
 
 LOOK_S, CHAR_S = 0.8, 0.02  # until a reader looks up; for each character of the first line
 # of the logarithm: a tenth is below a quarter of the usual time, and a tenth above four times
@@ -75,7 +78,8 @@ def glance_s(is_right: bool) -> float:
 def _draw(shares: Sequence[tuple[float, float]], share: float) -> float:
     """Return the value below which a share lies, between two that are known."""
     n = next(n for n in range(1, len(shares)) if share <= shares[n][0])
-    (low, first), (high, last) = shares[n - 1], shares[n]
+    (low, first) = shares[n - 1]
+    (high, last) = shares[n]
     return first + (last - first) * (share - low) / (high - low)
 
 

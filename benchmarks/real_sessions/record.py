@@ -32,7 +32,8 @@ from server_bridge.protocol import Backend, BackendError, Model, Stop, Token
 
 FRAME_PER_S = 40.0  # tokens decoded: an idle laptop without a GPU, with the 0.5B
 MOST_TOKENS = 96
-TRIES, AGAIN_S = 60, 2.0
+TRIES = 60
+AGAIN_S = 2.0
 
 
 def frame_of(text: Text, decode_per_s: float = FRAME_PER_S) -> Frame:
@@ -75,7 +76,8 @@ def _split(frame: Frame, text: Text, at: int) -> tuple[int, str]:
 
 async def _stream(model: Model, frame: Frame, text: Text, at: int) -> Stream:
     """Return what is said at a place, as far as it is of use."""
-    session, typed = text.session, middle(frame, text, at)
+    session = text.session
+    typed = middle(frame, text, at)
     whole = text.head + text.block[:at] + text.tail
     document = open_document("file:///recorded", language_of(session.path), 1, whole)
     line = session.start + text.block.count("\n", 0, at)
@@ -98,7 +100,8 @@ async def _stream(model: Model, frame: Frame, text: Text, at: int) -> Stream:
 def is_of_no_use(tokens: tuple[Token, ...], expected: str) -> bool:
     """Return whether nothing behind *tokens* can be shown while what is typed agrees with them."""
     agrees = len(expected[: n_common(spell(tokens), expected)].encode())
-    at, logprob = 0, 0.0
+    at = 0
+    logprob = 0.0
     for token in tokens:
         if at >= agrees:
             logprob += token.logprob or 0.0

@@ -88,7 +88,9 @@ class Spoken:
     """
 
     def __init__(self, streams: Sequence[Stream], head: str, block: str) -> None:
-        self._whole, self._n_head, self._block = head + block, len(head), block
+        self._whole = head + block
+        self._n_head = len(head)
+        self._block = block
         self._starts = [0, *(n + 1 for n, char in enumerate(self._whole) if char == "\n")]
         self._streams = sorted(streams, key=lambda stream: -stream.at)
         self.behind = lru_cache(None)(self._behind)
@@ -110,7 +112,8 @@ class Spoken:
         or with what was said there; None where that is not known.
         """
         start, n_same = self._place(middle)
-        kept, said = start + n_same - self._n_head, middle[n_same:]
+        kept = start + n_same - self._n_head
+        said = middle[n_same:]
         if kept < 0:
             return None
         if forced or not said:

@@ -61,7 +61,9 @@ class ReplayedModel:
         self.prompts: list[Prompt] = []
         self.n_decoded = self.n_evaluated = 0
         self.busy_s = 0.0
-        self._says, self._pace, self._free_at = says, pace, 0.0
+        self._says = says
+        self._pace = pace
+        self._free_at = 0.0
         self._slots, self._aside = ["", ""], [""]  # the one used last stands last
 
     async def connect(self) -> ReplayedModel:
@@ -81,7 +83,8 @@ class ReplayedModel:
         text = _text(prompt)
         held = self._n_held(text)
         upto = min(len(text), held + int(step * CHARS_PER_TOKEN))
-        n_now, n_left = _n_tokens(upto - held), _n_tokens(len(text) - upto)
+        n_now = _n_tokens(upto - held)
+        n_left = _n_tokens(len(text) - upto)
         await self._compute(n_now / self._pace.prompt_per_s)
         self._put(text[:upto], self._slots_for(prompt))
         self.n_evaluated += n_now
@@ -91,9 +94,11 @@ class ReplayedModel:
         return await join(self.stream(request))
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
-        prompt, token_s = request.prompt, 1 / self._pace.decode_per_s
+        prompt = request.prompt
+        token_s = 1 / self._pace.decode_per_s
         self.prompts.append(prompt)
-        text, slots = _text(prompt), self._slots_for(prompt)
+        text = _text(prompt)
+        slots = self._slots_for(prompt)
         n_new = max(1, _n_tokens(len(text) - self._n_held(text)))
         await self._compute(max(n_new / self._pace.prompt_per_s, token_s))
         self._put(text, slots)
@@ -123,7 +128,8 @@ class ReplayedModel:
         return 0
 
     async def aclose(self) -> None:
-        self._slots, self._aside = ["", ""], [""]
+        self._slots = ["", ""]
+        self._aside = [""]
 
     async def _compute(self, seconds: float) -> None:
         """Take so long, once what is being computed is done."""

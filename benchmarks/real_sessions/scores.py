@@ -60,6 +60,10 @@ class Read(NamedTuple):
     expected: str
     taken: str
 
+    def take(self, text: str) -> Read:
+        """Return it with more of it taken."""
+        return self._replace(taken=self.taken + text)
+
 
 class Accepted(NamedTuple):
     """
@@ -114,7 +118,8 @@ def score(texts: Iterable[tuple[str, str]]) -> Score:
         first, meant = (whole.partition("\n")[0].rstrip() for whole in (text, expected))
         shown += bool(text.strip())
         exact += bool(first) and first == meant
-        right, wrong = right + same, wrong + len(text) - same
+        right = right + same
+        wrong = wrong + len(text) - same
     return Score(shown, exact, right, wrong)
 
 

@@ -70,11 +70,15 @@ class Typist:
     """The reader of a *number*, who types *text* into an editor. State: the keys pressed, the texts read, by what they claim."""
 
     def __init__(self, editor: Editor, text: Text, who: Reader, number: int) -> None:
-        self._editor, self._who, self._number = editor, who, number
-        self._whole, self._typed = text.block, "\n".join(text.session.typed)
+        self._editor = editor
+        self._who = who
+        self._number = number
+        self._whole = text.block
+        self._typed = "\n".join(text.session.typed)
         keys = random.Random(f"{text.session.name} {number}")
         self._pauses = [who.key_s(keys, char) for char in self._typed]
-        self._n_pressed, self._reads = 0, dict[str, Read]()
+        self._n_pressed = 0
+        self._reads = dict[str, Read]()
 
     async def type(self) -> Outcome:
         """Type the block's first lines, taking what is right on the way."""
@@ -90,11 +94,13 @@ class Typist:
 
     async def _takes_within(self, seconds: float) -> bool:
         """Read what has stood for long enough until the next key is due; return whether something was taken instead."""
-        time, screen = asyncio.get_running_loop().time, self._editor.screen
+        time = asyncio.get_running_loop().time
+        screen = self._editor.screen
         at = self._editor.at
         due = time() + seconds
         while (left := due - time()) > 0:
-            claim, expected = screen.claim, self._whole[at:]
+            claim = screen.claim
+            expected = self._whole[at:]
             part = take(screen.text, expected)
             read_s = _read_s(self._who, self._number, claim, screen.text, bool(part))
             unread = screen.since + read_s - time()
@@ -106,10 +112,8 @@ class Typist:
                 self._reads[claim] = Read(at, screen.text, expected, "")
                 due += read_s if self._who.holds else 0
             if part:
-                read = self._reads[claim]
                 self._editor.accept(part)
-                taken = read.taken + part[: len(self._typed) - at]
-                self._reads[claim] = read._replace(taken=taken)
+                self._reads[claim] = self._reads[claim].take(part[: len(self._typed) - at])
                 return True
         return False
 
@@ -158,7 +162,9 @@ async def come(model: ReplayedModel, text: Text) -> tuple[Session, Editor]:
 async def play(model: ReplayedModel, text: Text, who: Reader, number: int) -> Outcome:
     """Return what came of *text* with a reader."""
     session, editor = await come(model, text)
-    busy_s, n_decoded, n_evaluated = model.busy_s, model.n_decoded, model.n_evaluated
+    busy_s = model.busy_s
+    n_decoded = model.n_decoded
+    n_evaluated = model.n_evaluated
     outcome = await Typist(editor, text, who, number).type()
     editor.close()
     outcome = outcome._replace(

@@ -72,7 +72,8 @@ def table(played: Mapping[str, Sequence[Played]]) -> str:
 
 def _row(client: str, played: Sequence[Played]) -> tuple[object, ...]:
     sessions = [one.accepted for one in played if one.accepted]
-    alone, pressed = sum(one.n_alone for one in sessions), sum(one.n_pressed for one in sessions)
+    alone = sum(one.n_alone for one in sessions)
+    pressed = sum(one.n_pressed for one in sessions)
     reads = [read for one in sessions for read in one.reads]
     n_taken = sum(bool(read.taken) for read in reads)
     n_chars = sum(len(read.taken) for read in reads)

@@ -37,7 +37,8 @@ def read_text(session: Written) -> Text:
 
 def find_session(recording: Recording, repo: Path) -> Written:
     """Return the session that was recorded, with its text from the history *repo*."""
-    begin, end = recording.start, recording.start + recording.n_lines
+    begin = recording.start
+    end = recording.start + recording.n_lines
     block = tuple(_lines(repo, recording.commit, recording.path)[begin:end])
     return Written(repo, recording.commit, recording.path, begin, block, recording.others)
 

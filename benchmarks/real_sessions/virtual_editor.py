@@ -39,7 +39,8 @@ class Screen:
             claim, since, until = self._left
             is_back = text and before + text == claim and now - until < BLINK_S
             self.since = since if is_back else now
-        self.before, self.text = before, text
+        self.before = before
+        self.text = text
         self._wake()
 
     async def wait(self, seconds: float) -> None:
@@ -66,7 +67,9 @@ class Editor:
     def __init__(self, session: Session, text: Text, uri: str) -> None:
         self.screen = Screen()
         self.at = 0
-        self._session, self._uri, self._block = session, uri, text.block
+        self._session = session
+        self._uri = uri
+        self._block = text.block
         self._places = [*_places(text.block, text.session.start)]
         self._version = 1
         self._item: tuple[int, Suggestion] | None = None  # with its place in the block
@@ -115,7 +118,8 @@ class Editor:
             self._pending = None
 
     async def _ask(self) -> None:
-        task, asked = asyncio.current_task(), self.at
+        task = asyncio.current_task()
+        asked = self.at
 
         def grow(suggestion: Suggestion) -> None:
             if task is self._pending and self._rest_of(asked, suggestion):
@@ -152,7 +156,8 @@ class Editor:
 
 def _places(block: str, start: int) -> Iterator[Position]:
     """Yield the position of each place of *block*, whose first line is *start*, and of its end."""
-    line, column = start, 0
+    line = start
+    column = 0
     for char in block:
         yield Position(line, column)
         line, column = (line + 1, 0) if char == "\n" else (line, column + 1)

@@ -91,7 +91,8 @@ def entries(recording: Mapping[str, Any]) -> Iterator[Entry]:
         if raw["kind"] == "documentEncountered":
             paths[raw["id"]] = raw["relativePath"].replace("\\", "/")
             continue
-        ms, path = float(raw.get("time", 0)), paths.get(raw.get("id", -1), "")
+        ms = float(raw.get("time", 0))
+        path = paths.get(raw.get("id", -1), "")
         match raw:
             case {"kind": "storeContent", "contentId": str(content)}:
                 kept[content] = texts[path]

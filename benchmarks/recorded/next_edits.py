@@ -53,14 +53,19 @@ def read(file: Path) -> Iterator[Case]:
 
 def score(case: Case) -> tuple[str, str]:
     """Return what our engine proposes once the last edit is finished: its category, and it in words."""
-    log, texts, now, last = EditLog(), dict[str, str](), 0.0, ""
+    log = EditLog()
+    texts = dict[str, str]()
+    now = 0.0
+    last = ""
     for entry in entries(case.recording):
         match entry:
             case Opened(_, path, text):
                 texts[path] = text
             case Changed(ms, path, edits):
-                before, texts[path] = texts[path], replace(texts[path], edits)
-                now, last = ms * SECOND, path
+                before = texts[path]
+                texts[path] = replace(texts[path], edits)
+                now = ms * SECOND
+                last = path
                 old, new = (_document(path, text) for text in (before, texts[path]))
                 log.note_change(old, new, [difference(old.lines, new.lines)], now)
     order = dict.fromkeys([last, *texts])

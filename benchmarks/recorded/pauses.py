@@ -80,7 +80,8 @@ def _versions(recording: Mapping[str, Any]) -> list[Version]:
             case Opened(_, path, text):
                 texts[path] = text
             case Changed(ms, path, edits):
-                before, texts[path] = texts[path], replace(texts[path], edits)
+                before = texts[path]
+                texts[path] = replace(texts[path], edits)
                 change = _smallest(before, texts[path], edits)
                 cursor = change.start + len(change.text)
                 versions.append(Version(ms, path, before, texts[path], change, cursor, []))
@@ -94,11 +95,13 @@ def _versions(recording: Mapping[str, Any]) -> list[Version]:
 
 
 def _pause(versions: list[Version], n: int) -> Pause | None:
-    version, following = versions[n], versions[n + 1 :]
+    version = versions[n]
+    following = versions[n + 1 :]
     seconds = (following[0].ms - version.ms) / 1000 if following else 0.0
     if not version.is_insertion or seconds < LEAST_S:
         return None
-    at, later = version.cursor, [*_later(following, version)]
+    at = version.cursor
+    later = [*_later(following, version)]
     if not any(_is_at(one, at) for one in later):
         return None
     return Pause(
@@ -142,8 +145,10 @@ def _is_typed(versions: Iterable[Version], path: str) -> bool:
 
 def _smallest(before: str, text: str, edits: tuple[Replacement, ...]) -> Replacement:
     """Return the smallest replacement that does the same as *edits*, which make one text of the other."""
-    first, last = edits[-1].start, edits[0].end
-    old, new = before[first:last], text[first : last + len(text) - len(before)]
+    first = edits[-1].start
+    last = edits[0].end
+    old = before[first:last]
+    new = text[first : last + len(text) - len(before)]
     head, tail = alike(old, new)
     return Replacement(first + head, last - tail, new[head : len(new) - tail])
 
@@ -160,7 +165,8 @@ def _recorded(version: Version, at: int) -> tuple[str, float]:
 def _insertion(edit: Replacement, text: str, at: int) -> str:
     """Return what a replacement of the text around a cursor inserts there; "" where it changes that text."""
     start, end, new = edit
-    before, behind = text[start:at], text[at:end]
+    before = text[start:at]
+    behind = text[at:end]
     if start <= at <= end and new.startswith(before) and new.endswith(behind):
         return new[len(before) : len(new) - len(behind)]
     return ""

@@ -41,11 +41,13 @@ class Turn(NamedTuple):
 
 def turns(recording: Mapping[str, Any]) -> Iterator[Turn]:
     """Yield the turns of a session; the first has no change."""
-    turn, since = Turn(0, [], []), math.inf
+    turn = Turn(0, [], [])
+    since = math.inf
     for entry in entries(recording):
         if isinstance(entry, Changed):
             yield turn
-            turn, since = Turn(turn.n + 1, [entry], []), entry.ms
+            turn = Turn(turn.n + 1, [entry], [])
+            since = entry.ms
         else:
             (turn.entries if entry.ms - since <= SETTLE_MS else turn.later).append(entry)
     yield turn
@@ -81,7 +83,8 @@ class _Played:
     """A server with files. State: their texts and versions."""
 
     def __init__(self, folder: Path, settings: Mapping[str, object]) -> None:
-        home, self._root = folder / "home", folder / "code"
+        home = folder / "home"
+        self._root = folder / "code"
         for made in (home, self._root):
             made.mkdir()
         self.server = Editor(home)
@@ -117,7 +120,8 @@ class _Played:
 
     def ask(self, turn: Turn, offset: int) -> Answer:
         """Return what is shown at an offset of the file that was changed."""
-        path, asked = turn.entries[0].path, time.monotonic()
+        path = turn.entries[0].path
+        asked = time.monotonic()
         place = _place(self._texts[path], offset)
         request = at(self._uri(path), place["line"], place["character"], AUTOMATIC)
         items = (self.server.request(INLINE, request) or {}).get("items", [])
@@ -131,7 +135,8 @@ class _Played:
         file = self._root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8", newline="")
-        self._texts[path], self._versions[path] = text, 1
+        self._texts[path] = text
+        self._versions[path] = 1
         self.server.open(self._uri(path), text, language_of(path) or "plaintext")
 
     def _change(self, path: str, text: str, *parts: object) -> None:
@@ -148,7 +153,8 @@ class _Played:
 
 def _inserted(item: Mapping[str, Any], place: Mapping[str, int]) -> str:
     """Return what an item inserts at the cursor, where its range begins there."""
-    text, start = str(item["insertText"]), item.get("range", {}).get("start", place)
+    text = str(item["insertText"])
+    start = item.get("range", {}).get("start", place)
     return text if start == place else ""
 
 

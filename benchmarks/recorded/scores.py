@@ -73,7 +73,8 @@ def row(name: str, pauses: Iterable[Shown], *, timed: bool = True) -> tuple[obje
     everything = [*pauses]
     shown = [one for one in everything if one.text.strip()]
     n_shown, n_exact, right, wrong = score((one.text, one.pause.truth) for one in shown)
-    sizes, times = [len(one.text) for one in shown] or [0], sorted(one.ms for one in shown) or [0]
+    sizes = [len(one.text) for one in shown] or [0]
+    times = sorted(one.ms for one in shown) or [0]
     late = times[math.ceil(0.95 * len(times)) - 1]
     return (
         name, len(everything), n_shown, n_exact, right, wrong, f"{wrong / max(1, right):.2f}",

@@ -67,7 +67,8 @@ def test_pauses_are_the_same_for_every_client() -> None:
 
 def test_a_text_stands_on_while_it_is_typed(tmp_path: Path) -> None:
     """Another one, or the same after it was gone, begins to stand then; half a note waits for its end."""
-    notes, now = tmp_path / "drawn", time.monotonic()
+    notes = tmp_path / "drawn"
+    now = time.monotonic()
     notes.write_text(
         json.dumps([now - 1, "to", "tal = 1"]) + "\n" + json.dumps([now, "tot", "al = 1"])
     )
@@ -90,7 +91,8 @@ def test_a_text_stands_on_while_it_is_typed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("blink", "stands"), [(0.002, True), (0.2, False)])
 def test_a_blink_is_not_seen(tmp_path: Path, blink: float, stands: bool) -> None:
     """A key is drawn some milliseconds before the ghost text behind it is shorter."""
-    notes, now = tmp_path / "notes", time.monotonic()
+    notes = tmp_path / "notes"
+    now = time.monotonic()
     times = (now - 0.5, now - 0.3, now - 0.3 + blink)
     states = (("to", "tal"), ("tot", "tal"), ("tot", "al"))
     rows = [json.dumps([at, *state]) + "\n" for at, state in zip(times, states, strict=True)]

@@ -132,7 +132,8 @@ async def test_tokens_come_at_their_time() -> None:
     n_prompt = model.n_evaluated
     assert texts == ["a", "b", FILLER.text.decode()]
     assert at == [round(n_prompt / 1000, 3) + 0.1 * n for n in range(3)]
-    began, pieces = loop.time(), model.stream(Request(PROMPT, 3))
+    began = loop.time()
+    pieces = model.stream(Request(PROMPT, 3))
     await anext(pieces)
     await pieces.aclose()
     await anext(model.stream(Request(PROMPT, 3)))

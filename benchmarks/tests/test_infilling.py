@@ -87,7 +87,8 @@ def test_another_file_is_named(tmp_path: Path, data: bytes, words: str) -> None:
 def test_another_model_is_named(tmp_path: Path, wanted: str) -> None:
     """One that is cut, and one that fills no holes; no place is asked. What this process shows first stays as it was."""
     before = window.FIRST_TOKENS, window.BY_HAND_TOKENS
-    model, answers = tmp_path / "model.gguf", tmp_path / "answers.jsonl"
+    model = tmp_path / "model.gguf"
+    answers = tmp_path / "answers.jsonl"
     if wanted.startswith("is"):
         model.write_bytes(BUNDLED.read_bytes()[:100_000])
     else:

@@ -29,7 +29,8 @@ def {name}(prices, weights):
         return heaviest
     return total - heaviest
 """
-OLD, NEW = "2024-06-01T12:00:00+00:00", "2025-06-01T12:00:00+00:00"
+OLD = "2024-06-01T12:00:00+00:00"
+NEW = "2025-06-01T12:00:00+00:00"
 
 
 def commit(repo: Path, at: str, **files: str) -> None:

@@ -67,7 +67,8 @@ def test_an_ask_per_hunk_with_what_was_done_and_what_is_left() -> None:
 
 def test_the_log_makes_the_same_edits_of_the_same_hunks() -> None:
     """Keystrokes or hunks: the engine reads the same."""
-    log, lines = EditLog(), "\n".join(BEFORE)
+    log = EditLog()
+    lines = "\n".join(BEFORE)
     document = open_document("a.py", "python", 1, lines)
     for ask in asks(COMMIT, FILES):
         text = "\n".join(ask.texts[0].lines)
@@ -122,7 +123,8 @@ def test_what_was_refused_is_not_shown_again() -> None:
 
 def test_a_file_that_is_not_open_has_a_level_of_its_own() -> None:
     """And is counted for itself, too."""
-    away, wrong = (0.6, {"p"}, Where.UNOPENED, True), (0.7, {"q"}, Where.UNOPENED, False)
+    away = (0.6, {"p"}, Where.UNOPENED, True)
+    wrong = (0.7, {"q"}, Where.UNOPENED, False)
     asks = [JudgedAsk("one", recurs=True, more=True, ranked=(each,)) for each in (away, wrong)]
 
     assert [score(asks, {Where.UNOPENED: at}).shown for at in (0.5, 0.65, 0.9)] == [2, 1, 0]

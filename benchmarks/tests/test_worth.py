@@ -73,7 +73,8 @@ def test_arms_show_what_they_are_named_after(tmp_path: Path) -> None:
 def test_likelihoods_are_those_of_a_server() -> None:
     """Each true token has the probability that a llama.cpp server names; what is held changes nothing."""
     model = LanguageModel(BUNDLED)
-    prompt, text = model.tokenize(CODE[:40]), model.tokenize(CODE[40:])
+    prompt = model.tokenize(CODE[:40])
+    text = model.tokenize(CODE[40:])
     model.score(model.tokenize("def add(x):\n    return x\n"), text)
     scores = model.score(prompt, text)
     with serving(BUNDLED) as url:

@@ -123,12 +123,14 @@ def _tokenize(engine: LanguageModel, marks: Specials, prompt: Prompt) -> list[in
 
 def _lines(pieces: Sequence[bytes], nats: Sequence[float], seed: str) -> Iterator[Record]:
     """Yield what each line costs from its start, and from a cursor inside; tokens belong to where they begin."""
-    line, rows = list[tuple[bytes, float]](), 0
+    line = list[tuple[bytes, float]]()
+    rows = 0
     for piece, score in zip(pieces, nats, strict=True):
         line.append((piece, score))
         if piece.endswith(b"\n"):
             yield _line(line, random.Random(f"{seed}{rows}"))
-            line, rows = [], rows + 1
+            line = []
+            rows = rows + 1
 
 
 def _line(line: Sequence[tuple[bytes, float]], chance: random.Random) -> Record:

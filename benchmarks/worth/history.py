@@ -64,7 +64,8 @@ class History:
     """The newest *n_commits* of the repository at *path* that touch code."""
 
     def __init__(self, path: Path, n_commits: int) -> None:
-        self._path, self._code = path, CodeFiles(path, _MOST_CHARS)
+        self._path = path
+        self._code = CodeFiles(path, _MOST_CHARS)
         log = git(path, "log", "--first-parent", "--format=%H %P", f"-n{n_commits * 8}")
         commits = (commit for commit, *parents in map(str.split, log.splitlines()) if parents)
         self.commits = [*islice(filter(self._changes, commits), n_commits)][::-1]
@@ -78,7 +79,8 @@ class History:
         """Yield all of it, commit by commit."""
         previous = self.commits[0] + "^"
         for commit in self.commits:
-            before, after = self._code.at(f"{commit}^"), self._code.at(commit)
+            before = self._code.at(f"{commit}^")
+            after = self._code.at(commit)
             drift = self._diff("--name-only", previous, f"{commit}^").splitlines()
             yield Commit(commit, {path: before.get(path) for path in filter(is_code, drift)})
             yield from self._type(commit, before, after)

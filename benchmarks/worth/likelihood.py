@@ -38,7 +38,10 @@ class _Batch(ctypes.Structure):
     )
 
 
-_POINTER, _INT, _TEXT, _BOOL = ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p, ctypes.c_bool
+_POINTER = ctypes.c_void_p
+_INT = ctypes.c_int32
+_TEXT = ctypes.c_char_p
+_BOOL = ctypes.c_bool
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _SILENT = _LOG(lambda *_: None)
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -112,7 +115,8 @@ class LanguageModel:
         batch.n_tokens = end - start
         for n in range(start, end):
             batch.token[n - start], batch.pos[n - start] = tokens[n], n
-            batch.n_seq_id[n - start], batch.seq_id[n - start][0] = 1, 0
+            batch.n_seq_id[n - start] = 1
+            batch.seq_id[n - start][0] = 0
             batch.logits[n - start] = n >= first
         failed = self._call["decode"](self._context, batch)
         assert not failed, f"llama_decode: {failed}"
@@ -129,10 +133,12 @@ def _load() -> dict[str, Any]:
     """Return llama.cpp's functions by their names without `llama_`."""
     from xllamacpp import xllamacpp  # noqa: PLC0415 (its library has them)
 
-    library, functions = ctypes.CDLL(xllamacpp.__file__), {}
+    library = ctypes.CDLL(xllamacpp.__file__)
+    functions = {}
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, f"llama_{name}")
-        function.restype, function.argtypes = result, arguments
+        function.restype = result
+        function.argtypes = arguments
         functions[name] = function
     functions["log_set"](_SILENT, None)
     functions["backend_init"]()

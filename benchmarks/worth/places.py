@@ -79,7 +79,8 @@ def _choose(steps: Sequence[Step], commit: str) -> int | None:
 
 def _written(steps: Sequence[Step]) -> tuple[str, ...]:
     """Return the lines typed from the first step on, without a break."""
-    first, lines = steps[0], list[str]()
+    first = steps[0]
+    lines = list[str]()
     for n, step in enumerate(steps[:WRITTEN]):
         if not (isinstance(step, Type) and isinstance(first, Type) and step.at == first.at + n):
             break
@@ -91,7 +92,8 @@ class _Player:
     def __init__(
         self, rings: Mapping[str, DrivenRing], files: Mapping[str, str], budget: Budget
     ) -> None:
-        self._rings, self._budget = rings, budget
+        self._rings = rings
+        self._budget = budget
         self._texts = {path: text.splitlines(keepends=True) for path, text in files.items()}
         self._view: Viewport | None = None
 
@@ -137,7 +139,8 @@ class _Player:
         self._texts[path][start:end] = lines
         for ring in self._rings.values():
             ring.replace(path, start, end, tuple(lines))
-        view, delta = self._view, len(lines) - (end - start)
+        view = self._view
+        delta = len(lines) - (end - start)
         if view and view.uri == path:
             inside = view.first <= start and end <= view.last
             self._view = view._replace(last=view.last + delta) if inside else None

@@ -42,7 +42,8 @@ class Batching:
     """State: the *jobs* under way and those that wait, and the prompts of each session."""
 
     def __init__(self, pace: Pace, text: str) -> None:
-        self.pace, self._text = pace, text
+        self.pace = pace
+        self._text = text
         self.jobs: list[Job] = []
         self._prompts: dict[str, list[str]] = {}
         self._more = asyncio.Event()

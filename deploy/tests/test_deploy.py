@@ -30,7 +30,8 @@ ALLOWED = {
     },
 }  # fmt: skip
 ISOLATED = {"com.docker.network.bridge.gateway_mode_ipv4": "isolated"}
-SERVER_KEY, OTHER = "${SERVER_KEY:?set it in .env}", "${OTHER_SERVER_KEY:-${SERVER_KEY}}"
+SERVER_KEY = "${SERVER_KEY:?set it in .env}"
+OTHER = "${OTHER_SERVER_KEY:-${SERVER_KEY}}"
 KEYS_OF_ENV = {SERVER_KEY, f"{SERVER_KEY},{OTHER}", "${OTHER_SERVER_KEY:-}"}
 SERIES = re.compile(r"vllm:\w+")
 
@@ -91,7 +92,8 @@ def test_yaml_is_yaml(path: Path) -> None:
 def test_a_compose_file_names_what_is_there(name: str) -> None:
     """The files it mounts from the repository, the services it waits for, the volumes it keeps."""
     folder = DEPLOY / name
-    compose, services = read(folder / "compose.yaml"), services_of(name)
+    compose = read(folder / "compose.yaml")
+    services = services_of(name)
     local = {"secrets", "models"}  # the administrator's
     for service in services.values():
         assert set(service.get("depends_on", ())) <= set(services)
@@ -167,7 +169,8 @@ def test_nginx_wants_tls_and_a_key(name: str) -> None:
 @pytest.mark.parametrize("name", ALLOWED)
 def test_only_nginx_is_reached_from_other_machines(name: str) -> None:
     """The rest publishes no port, and lives in networks that have no way out and none in."""
-    services, networks = services_of(name), read(DEPLOY / name / "compose.yaml")["networks"]
+    services = services_of(name)
+    networks = read(DEPLOY / name / "compose.yaml")["networks"]
     published = {
         each: service.get("ports") for each, service in services.items() if "ports" in service
     }
@@ -184,7 +187,8 @@ def test_only_nginx_is_reached_from_other_machines(name: str) -> None:
 
 def test_nginx_alone_reaches_the_router() -> None:
     """It listens on an address of the network that the two share, and no other part is there."""
-    compose, services = read(DEPLOY / "vllm/compose.yaml"), services_of("vllm")
+    compose = read(DEPLOY / "vllm/compose.yaml")
+    services = services_of("vllm")
     assert {each for each, service in services.items() if "front" in service["networks"]} == {
         "tls",
         "router",
@@ -235,7 +239,8 @@ def test_helm_deploys_and_upgrades_on_the_gpus_there_are() -> None:
     """
     text = (DEPLOY / "vllm/values.yaml").read_text("utf-8")
     values = yaml.safe_load(text)
-    engine, router = values["servingEngineSpec"], values["routerSpec"]
+    engine = values["servingEngineSpec"]
+    router = values["routerSpec"]
     [spec] = engine["modelSpec"]
     assert spec["replicaCount"] == 1 or spec["pvcAccessMode"] == ["ReadWriteMany"]
     assert engine["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}

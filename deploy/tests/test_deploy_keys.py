@@ -32,7 +32,8 @@ def keys(tmp_path: Path, text: str, server_key: str = "s" * 32) -> subprocess.Co
 
 def test_the_table_of_keys(tmp_path: Path) -> None:
     """A row for each key, for the owner's eyes; comments, empty lines, CRLF and a last line without an end."""
-    one, two = "a" * 32, "b" * 31 + "="
+    one = "a" * 32
+    two = "b" * 31 + "="
     assert keys(tmp_path, f"# first\nada {one}\r\n\n  bob@x  {two}").returncode == 0
     wanted = [f'"Bearer {key}" "Bearer {"s" * 32}";' for key in (one, two)]
     assert (tmp_path / "keys.conf").read_text("utf-8").splitlines() == wanted
@@ -62,7 +63,8 @@ def test_a_key_file_that_opens_the_door_stops_nginx(text: str, server_key: str, 
 
 def test_a_changed_key_file_is_taken_within_a_second(tmp_path: Path) -> None:
     """nginx is told to read its tables again; a file with a mistake changes nothing."""
-    secrets, tools = tmp_path / "secrets", tmp_path / "tools"
+    secrets = tmp_path / "secrets"
+    tools = tmp_path / "tools"
     secrets.mkdir()
     tools.mkdir()
     (tools / "nginx").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/told\n', "utf-8")

@@ -22,7 +22,8 @@ def options(n_requests: int, pace: float = 1.0, file: Path | None = None) -> Nam
 
 def test_users_share_no_folder_and_no_pace() -> None:
     """Two users' files have different names; the pace is as requested."""
-    first, second = person(0, options(20)), person(1, options(20))
+    first = person(0, options(20))
+    second = person(1, options(20))
     assert not {step.uri for step in first.steps} & {step.uri for step in second.steps}
     assert [step.wait_ms for step in first.steps] != [step.wait_ms for step in second.steps]
     slow = person(0, options(20, 4.0))
@@ -36,7 +37,8 @@ def test_what_was_recorded_is_what_was_typed(tmp_path: Path) -> None:
         typed = tar.extractfile("typist0.jsonl")
         assert typed is not None
         file.write_bytes(b'{"ms": 7, "method": "$/setTrace", "params": {}}\n' + typed.read())
-    before, after = traces.load("typist0"), traces.read(file)
+    before = traces.load("typist0")
+    after = traces.read(file)
     assert (after.n_asks, after.n_keys) == (before.n_asks, before.n_keys)
     assert after.steps[0].wait_ms == before.steps[0].wait_ms + 7
     assert "/3/" in person(3, options(0, 2.0, file)).steps[0].uri
@@ -44,7 +46,8 @@ def test_what_was_recorded_is_what_was_typed(tmp_path: Path) -> None:
 
 async def test_typists_with_keys_load_an_openai_server(tmp_path: Path) -> None:
     """A real llama.cpp that takes two keys of three; its own count of tokens is in the row."""
-    keys, file = ["a" * 32, "b" * 32, "c" * 32], tmp_path / "keys.txt"
+    keys = ["a" * 32, "b" * 32, "c" * 32]
+    file = tmp_path / "keys.txt"
     file.write_text("# a team\n" + "".join(f"m{n} {key}\n" for n, key in enumerate(keys)), "utf-8")
     with llama_server(BUNDLED, api_keys=keys[:2], endpoint_metrics=True) as url:
         asked = Namespace(

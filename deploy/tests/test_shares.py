@@ -25,7 +25,8 @@ from tests.real_code import LONG, read_code
 from tests.typist import QUICK, Typist
 
 SOURCE = read_code(LONG).splitlines(keepends=True)
-ABOVE, TYPED = "".join(SOURCE[:100]), "".join(SOURCE[100:103])
+ABOVE = "".join(SOURCE[:100])
+TYPED = "".join(SOURCE[100:103])
 KEY_S = 0.2  # between two keys
 GREEDY_CHARS = 8000  # some 2,000 tokens, new each time
 OTHERS = 5
@@ -35,10 +36,12 @@ FIRST_LOOK_S = 3.0  # of the others, before the greedy member begins
 class Direct:
     """The stand-in as the `Http` of one *session*, without a socket."""
 
-    url, patience_s = "http://coder", 5.0
+    url = "http://coder"
+    patience_s = 5.0
 
     def __init__(self, server: Batching, session: str) -> None:
-        self._server, self._session = server, session
+        self._server = server
+        self._session = session
 
     async def get(self, _: str) -> dict[str, Any]:
         return MODEL
@@ -69,7 +72,8 @@ async def typed(server: Batching, n: int) -> int:
     http: Any = Direct(server, f"member {n}")
     backend = OpenAiServer(http, "coder", "qwen", 8192)
     session = Session(QUICK, lambda _: Endpoints([Endpoint(backend)]))
-    typist, n_shown = Typist(session, ABOVE), 0
+    typist = Typist(session, ABOVE)
+    n_shown = 0
     await asyncio.sleep(n * KEY_S / OTHERS)
     await typist.ask()
     await asyncio.sleep(FIRST_LOOK_S)

@@ -66,7 +66,8 @@ def test_what_builds_it_does_not_stay(tmp_path: Path) -> None:
 
 def test_another_python_gets_a_folder_of_its_own(tmp_path: Path) -> None:
     """PYTHON does not change an environment that is there; the message names the way out."""
-    other, venv = fake_python(tmp_path), tmp_path / "venv"
+    other = fake_python(tmp_path)
+    venv = tmp_path / "venv"
     fake_python(venv / "bin", "3.11.2")
     env = {"HOME": str(tmp_path), "PATH": os.defpath, "PYTHON": str(other), "FIM_VENV": str(venv)}
     install = ["sh", str(ROOT / "scripts/install"), "dev"]

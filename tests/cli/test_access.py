@@ -22,7 +22,8 @@ from tests.models import BUNDLED
 
 pytestmark = pytest.mark.promise("no-web-page")
 
-THERE, HERE = "http://10.0.0.7:8012", "http://127.0.0.1:8012"
+THERE = "http://10.0.0.7:8012"
+HERE = "http://127.0.0.1:8012"
 
 
 @pytest.mark.parametrize(

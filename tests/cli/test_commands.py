@@ -239,7 +239,8 @@ def test_complete_for_scripts(run: Callable[..., Said]) -> None:
 async def test_a_server_whose_client_fails_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told to end, and does; it need not be killed."""
     monkeypatch.setattr(client, "EXIT_SECONDS", 60.0)
-    kill, killed = Process.kill, list[int]()
+    kill = Process.kill
+    killed = list[int]()
 
     def noting(process: Process) -> None:
         killed.append(process.pid)

@@ -17,7 +17,8 @@ from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
 from server_bridge.weights.choice import offers
 from server_bridge.weights.table import GIGABYTE, NAMES
 
-HERE, NO_SERVER = "http://127.0.0.1:8012", "http://127.0.0.1:9"
+HERE = "http://127.0.0.1:8012"
+NO_SERVER = "http://127.0.0.1:9"
 
 
 @pytest.mark.parametrize(

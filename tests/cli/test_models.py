@@ -180,7 +180,8 @@ def test_a_model_that_does_not_fit_is_marked_and_asked_about_again(
     lack = "needs 33 GB of memory; this machine has 25"
     assert [offer.memory for offer in offers] == [0, 0, 0, 0, 25 * GB]
     assert f"qwen-30b    32.5   {lack}" in models.list_offers(offers, 80)[-1]
-    screen, asked = Screen(sys.stdout, 80, colour=False, live=False), list[str]()
+    screen = Screen(sys.stdout, 80, colour=False, live=False)
+    asked = list[str]()
     for answer, chosen in (("y", large), ("", None)):
         ask = ask_from([large.model.name, answer], asked)
         assert models.choose_offer(screen, offers, offers[0], ask) is chosen
@@ -218,7 +219,8 @@ def test_what_fits_is_told_by_memory(machine: command_line.Machine, fits: int) -
 def test_an_answer_that_is_no_model_is_told_what_is_one() -> None:
     """The question is repeated with the names that may be typed."""
     offers = choice.offers(command_line.Machine(16 << 30, 4), {})
-    asked, answers = list[str](), iter(["1", ""])
+    asked = list[str]()
+    answers = iter(["1", ""])
 
     def ask(question: str) -> str:
         asked.append(question)

@@ -50,7 +50,8 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no execve")
 def test_it_becomes_the_server(tmp_path: Path) -> None:
     """With the best options, an own key in a file, and no key in its environment."""
-    program, url = tmp_path / "llama-server", f"http://127.0.0.1:{free_port()}"
+    program = tmp_path / "llama-server"
+    url = f"http://127.0.0.1:{free_port()}"
     options = "\n".join(f"{option} VALUE  text" for option in programs.NEEDED)
     program.write_text(
         f'#!/bin/sh\n[ "$1" = --help ] && echo "{options}" && exit\n'

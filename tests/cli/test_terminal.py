@@ -89,7 +89,8 @@ def test_progress_is_escaped_too() -> None:
 def test_the_text_of_a_model_is_as_it_is_in_a_pipe() -> None:
     """On a terminal it is escaped."""
     text = "x = 1  # \x1b]0;title\x07\n\ty"
-    pipe, terminal = io.StringIO(), Terminal()
+    pipe = io.StringIO()
+    terminal = Terminal()
     screen_on(pipe, {}).text(text)
     screen_on(terminal, {}).text(text)
     assert pipe.getvalue() == text + "\n"

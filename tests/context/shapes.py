@@ -116,8 +116,10 @@ VALUES: dict[str, Callable[[Maker], str]] = {
     "docker": lambda m: encoded(f'{{"auths":{{"r.example.org":{{"auth":"{m.basic()}"}}}}}}'),
 }
 
-BEGIN, END = "-----BEGIN RSA " + "PRIVATE KEY-----", "-----END RSA " + "PRIVATE KEY-----"
-PGP, SSH2 = "PRIVATE " + "KEY BLOCK-----", "SSH2 ENCRYPTED " + "PRIVATE KEY ----"
+BEGIN = "-----BEGIN RSA " + "PRIVATE KEY-----"
+END = "-----END RSA " + "PRIVATE KEY-----"
+PGP = "PRIVATE " + "KEY BLOCK-----"
+SSH2 = "SSH2 ENCRYPTED " + "PRIVATE KEY ----"
 # what stands before six lines, after them and in each
 KEYS = {
     **{
@@ -243,7 +245,9 @@ def password(maker: Maker, signs: str) -> str:
 
 def read_places(name: str, seed: int) -> list[Shape]:
     """Return some secrets in each shape of a data file, under a name each."""
-    maker, rng, shapes = Maker(seed), random.Random(seed), []
+    maker = Maker(seed)
+    rng = random.Random(seed)
+    shapes = []
     for line in _lines(name):
         language, case, template = json.loads(line)
         for n in range(N_VALUES):

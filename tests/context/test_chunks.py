@@ -22,7 +22,8 @@ def source(text: str, uri: str = "file:///w/a.py", version: int = 1) -> Source:
 @given(TEXTS)
 def test_pieces_are_the_lines_of_the_file_each_at_most_once(text: str) -> None:
     """In order, without overlap, never too long, true to the text, and no word is lost."""
-    lines, cut = text.split("\n"), read(source(text))
+    lines = text.split("\n")
+    cut = read(source(text))
     assert all(piece.text == "\n".join(lines[piece.start : piece.end]) for piece in cut)
     assert all(a.end <= b.start for a, b in itertools.pairwise(cut))
     assert all(0 < piece.n_lines <= PIECE_LINES for piece in cut)
@@ -69,7 +70,8 @@ def test_no_piece_holds_a_part_of_a_secret(secret: str) -> None:
 def test_nothing_is_taken_from_the_middle_of_a_secret() -> None:
     """A yank may begin below the line that tells."""
     value = "    'r3Vyww0xakpfPE*x'\n)\ngamma()\n"
-    hidden, shown = source(f"alpha()\npassword = (\n{value}"), source(f"alpha()\nname = (\n{value}")
+    hidden = source(f"alpha()\npassword = (\n{value}")
+    shown = source(f"alpha()\nname = (\n{value}")
     for text, is_known in ((hidden, False), (shown, True)):
         assert (read_yank(text, value) is not None) == is_known
 

@@ -250,7 +250,8 @@ def test_a_verdict_takes_steps_by_the_length_of_the_path(name: str) -> None:
     """Twice the path, twice the steps; twice the pattern, as many steps on sets twice as long."""
     short, long = (scope([compile_rules(HOSTILE[name](n), "")]) for n in (40, 80))
     judge = lambda here, n: steps(lambda: why_ignored(here, b"a" * n))  # noqa: E731
-    once, twice = judge(short, 100), judge(short, 200)
+    once = judge(short, 100)
+    twice = judge(short, 200)
     assert twice <= 2.1 * once
     assert judge(long, 100) <= 1.1 * once
     assert once < 100 * 100
@@ -267,7 +268,8 @@ def test_deep_folders_take_steps_by_their_number(name: str) -> None:
             here = below(here, b"a")
         return here
 
-    once, twice = steps(lambda: walk(50)), steps(lambda: walk(100))
+    once = steps(lambda: walk(50))
+    twice = steps(lambda: walk(100))
     assert twice <= 2.1 * once
     assert steps(lambda: why_ignored(walk(100), b"x")) - twice <= steps(
         lambda: why_ignored(walk(5), b"x")

@@ -12,7 +12,8 @@ from fim_lsp.documents import Document, Edit, Position, apply_edits, open_docume
 from tests.typist import rewrite
 
 LIMITS = RingLimits(n_chunks=16, chunk_lines=64, n_chars=6000)
-A, B = "file:///w/a.py", "file:///w/b.py"
+A = "file:///w/a.py"
+B = "file:///w/b.py"
 
 
 class Editor:
@@ -137,7 +138,8 @@ def test_pieces_move_with_their_lines_and_break_when_edited() -> None:
 def test_a_deleted_file_leaves_and_a_changed_one_is_refreshed() -> None:
     """Nothing is shown that is not true; what is still true stays."""
     editor = Editor(a=functions("one"), b=functions("two"), c=functions("three"))
-    viewport, c = Viewport(A, 0, 0, 5), "file:///w/c.py"
+    viewport = Viewport(A, 0, 0, 5)
+    c = "file:///w/c.py"
     editor.update_ring(A, 0)
     editor.memory.note_change(
         Source(c, "c.py", "python", 9, tuple(f"# new\n{functions('three')}".splitlines(True)))

@@ -51,7 +51,8 @@ def why(
 ) -> str:
     """Return why a file must stay private, by what is in the folders above it."""
     *folders, name = path.encode("utf-8", "surrogateescape").strip(b"/").split(b"/")
-    here, at = outermost(excludes), ""
+    here = outermost(excludes)
+    at = ""
     for folder in folders:
         at += f"/{folder.decode('utf-8', 'surrogateescape')}"
         around = REPOSITORIES.get(at) if files else None

@@ -23,7 +23,8 @@ def chosen(pool: list[Piece], n_chars: int, **place: Any) -> list[str]:
     return [p.name for p in choose(scored, interest, (), Room(n_chars, 9, 64, 0), frozenset())[0]]
 
 
-ALPHA, BETA = piece("alpha", "apple pear plum"), piece("beta", "cedar maple oaks")
+ALPHA = piece("alpha", "apple pear plum")
+BETA = piece("beta", "cedar maple oaks")
 CASES = {
     "shares rare words with the surroundings": {"near": {"maple"}},
     "was edited lately": {"ages": {"oaks": 3}},

@@ -50,7 +50,9 @@ TURNS = st.lists(
 @given(TURNS)
 def test_all_that_is_evaluated_is_at_most_twice_what_is_admitted(turns: list) -> None:
     """Over any history; the ring keeps its limits, shows no line twice and nothing bad."""
-    ring, admitted, carried = Ring(), 0, 0
+    ring = Ring()
+    admitted = 0
+    carried = 0
     for near, files, bad_ones, ages in turns:
         bad_pieces = {POOL[n] for n in bad_ones}
         bad = lambda chunk, gone=bad_pieces: any(p in gone for p in chunk.pieces)  # noqa: E731
@@ -105,7 +107,8 @@ def test_what_is_bad_hides_what_stands_behind_it_and_nothing_else() -> None:
 
 def test_without_news_the_ring_comes_to_rest() -> None:
     """Turns at the same place stop changing it, so the cache stays hot."""
-    interest, rings = Interest(surroundings({"word1"}, FILES), POOL), [Ring()]
+    interest = Interest(surroundings({"word1"}, FILES), POOL)
+    rings = [Ring()]
     for _ in range(6):
         rings.append(refill(rings[-1], POOL, interest, LIMITS, lambda _: False))
     assert rings[-1].chunks

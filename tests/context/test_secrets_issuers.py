@@ -38,7 +38,8 @@ def is_found(token: str) -> bool:
 def test_tokens_of_the_least_length_are_found() -> None:
     """Behind any name, of the characters that their issuer uses."""
     for row, prefix in [(each, prefix) for each in ROWS for prefix in each.prefixes.split()]:
-        maker, mark = Maker(12), prefix.rstrip('!"') or prefix
+        maker = Maker(12)
+        mark = prefix.rstrip('!"') or prefix
         tokens = [made(row.before, maker) + mark + made(row.after, maker) for _ in range(EACH)]
         assert sum(map(is_found, tokens)) >= FOUND, (row.name, prefix, tokens)
 

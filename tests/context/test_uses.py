@@ -31,7 +31,8 @@ def test_uses(language: str, name: str, marked: str) -> None:
     lines = text.split("\n")
     for use in reversed(found.uses):
         marks = "«»" if use.is_code else "‹›"
-        line, end = lines[use.row], use.column + len(old)
+        line = lines[use.row]
+        end = use.column + len(old)
         lines[use.row] = f"{line[: use.column]}{marks[0]}{old}{marks[1]}{line[end:]}"
     assert "\n".join(lines) == re.sub("[→←]", "", marked)
 

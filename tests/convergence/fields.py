@@ -25,7 +25,9 @@ NEAR = 24  # tokens that a request at the cursor may still have to evaluate
 
 def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
     """Return what is compared of one document, by field."""
-    memory, usable, uri = doc.workspace.memory, doc.view.verdict is Verdict.USABLE, doc.uri
+    memory = doc.workspace.memory
+    usable = doc.view.verdict is Verdict.USABLE
+    uri = doc.uri
     last = doc.last_answer
     play.session._framing._fit(doc)  # as for the server of now
     values: dict[str, object] = {
@@ -74,7 +76,8 @@ def _stands(text: str, doc: OpenDocument) -> bool:
 
 def _frames(play: Steps, doc: OpenDocument) -> dict[str, object]:
     """Return whether the next request finds a frame, and what of it is evaluated."""
-    place, budget = doc.place, play.session._framing._budget(doc, play.session.connection.state)
+    place = doc.place
+    budget = play.session._framing._budget(doc, play.session.connection.state)
     assert place is not None
     end = place._replace(position=place.document.end_of(place.position.line))
 
@@ -94,7 +97,8 @@ def _frames(play: Steps, doc: OpenDocument) -> dict[str, object]:
 
 def of_session(play: Steps) -> dict[str, object]:
     """Return what is compared of a session, by field."""
-    session, config = play.session, play.session.config
+    session = play.session
+    config = play.session.config
     excludes = {*config.privacy.exclude}
     return {
         "OpenDocuments.by_uri": sorted(map(play.name, session.documents)),

@@ -145,7 +145,8 @@ def play(story: list[str], delays: Delays) -> tuple[dict[str, object], Steps]:
 def pair_of(seed: int) -> Pair:
     """Return the pair of runs of a seed."""
     rng = random.Random(seed)
-    law, story = LAWS[seed % len(LAWS)], draw_story(rng)
+    law = LAWS[seed % len(LAWS)]
+    story = draw_story(rng)
     if law == "order":
         return Pair(law, tuple(story), {}, seed)
     name = rng.choice("ab")

@@ -85,7 +85,8 @@ class Client(Editor):
         return True
 
     async def workspace_configuration_async(self, *_: Any) -> Any:
-        seconds, asked = self._play.delays("configuration"), json.dumps(self._play.settings)
+        seconds = self._play.delays("configuration")
+        asked = json.dumps(self._play.settings)
         await asyncio.sleep(abs(seconds))
         return [json.loads(asked if seconds > 0 else json.dumps(self._play.settings))]
 
@@ -94,13 +95,18 @@ class Play:
     """The state of one run. *troubles* are the laws that did not hold; *n_prompts* are prompts."""
 
     def __init__(self, delays: Delays, folder: Path) -> None:
-        self.delays, self.folder, self.folder_uri = delays, folder, folder.as_uri()
+        self.delays = delays
+        self.folder = folder
+        self.folder_uri = folder.as_uri()
         self.troubles: set[Trouble] = set()
         self.settings: dict[str, Any] = json.loads(json.dumps(BASE))
-        self.ignored, self.excluded, self.gone = set[str](), set[str](), set[str]()
+        self.ignored = set[str]()
+        self.excluded = set[str]()
+        self.gone = set[str]()
         self.were_private = set[str]()
         self.is_again = False  # a second session on the same cache
-        self.n_prompts, self.disk = 0, list[Ids]()
+        self.n_prompts = 0
+        self.disk = list[Ids]()
         self.machines: dict[str, Machine] = {}
         self.roots: tuple[str, ...] = (self.uri("one"),)
         self.opened = set[str]()  # folders whose rules this session knows, or knew
@@ -228,7 +234,8 @@ class Play:
             self.blame("rest", "progress is shown")
         self.check_health()
         for doc in self.session._open:
-            mine, last = self.answers.get(self.newest.get(doc.uri)), doc.last_answer
+            mine = self.answers.get(self.newest.get(doc.uri))
+            last = doc.last_answer
             if mine and last and last.answer is not mine:
                 self.blame("newest", f"{self.name(doc.uri)}: the last answer is an older request's")
         for doc in self.session._open:

@@ -19,7 +19,8 @@ from server_bridge.protocol import (
 from tests.convergence.waits import Delays
 from tests.fake_backend import FakeBackend, Ids, _parts
 
-N_CTX, PREFILL_PER_S = 2048, 400.0
+N_CTX = 2048
+PREFILL_PER_S = 400.0
 FENCE = "```"
 SAID = "".join(f"total_{n} = price * {n}\n" for n in range(60))
 ANSWERED = f"def total(price: float) -> float:\n    return {{}}\n{FENCE}"
@@ -40,7 +41,10 @@ class Machine:
     """
 
     def __init__(self) -> None:
-        self.is_gone, self.is_sick, self.model, self.n_ctx = False, False, "fake", N_CTX
+        self.is_gone = False
+        self.is_sick = False
+        self.model = "fake"
+        self.n_ctx = N_CTX
 
 
 class Server(FakeBackend):
@@ -55,7 +59,9 @@ class Server(FakeBackend):
         self, machine: Machine, delays: Delays, look: Callable[[Prompt], None], disk: list[Ids]
     ) -> None:
         super().__init__(say, n_ctx=machine.n_ctx, disk=disk)
-        self.machine, self._delays, self._look = machine, delays, look
+        self.machine = machine
+        self._delays = delays
+        self._look = look
         self.state = replace(self.state, prefill_per_s=PREFILL_PER_S, health=Health.UNKNOWN)
 
     def lacks(self, ids: Ids) -> int:
@@ -65,7 +71,9 @@ class Server(FakeBackend):
     def end(self) -> None:
         """End the process of the server: what it held is lost."""
         self.machine.is_gone = self.is_other = True
-        self._slots, self._answer, self._aside = [(), ()], [()], [()]
+        self._slots = [(), ()]
+        self._answer = [()]
+        self._aside = [()]
 
     async def connect(self) -> Server:
         if not self.state.is_ready:

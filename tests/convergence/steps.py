@@ -28,7 +28,8 @@ PAUSES = (0.001, 0.02, 0.2, 0.5, 1.2, 4.0, 45.0)
 
 def text_of(name: str) -> str:
     """Return the text of a file as it is on disk at first."""
-    word, n = WORDS[name], LONG if name in "abd" else SHORT
+    word = WORDS[name]
+    n = LONG if name in "abd" else SHORT
     end = "\r" if name == "d" else "\n"
     parts = (
         f"def {word}_{i}(price, rate):\n    {word} = price * rate + {i}\n    return {word}\n\n"
@@ -87,7 +88,8 @@ class Steps(Play):
         return document.clamp(self.cursors.setdefault(name, Position(free, 0)))
 
     def edit(self, name: str, start: Position, end: Position, text: str) -> None:
-        uri, text = self.uri(name), text.replace("\n", self.ends) if self.ends else text
+        uri = self.uri(name)
+        text = text.replace("\n", self.ends) if self.ends else text
         version = self.session.documents[uri].version + 1
         self.session.handle(events.Changed(uri, version, (Edit(start, end, text),)))
 
@@ -112,7 +114,9 @@ class Steps(Play):
 
     def do_key(self, name: str, text: str) -> None:
         if self.document(name):
-            at, self.where, self.is_moved = self.cursor(name), name, False
+            at = self.cursor(name)
+            self.where = name
+            self.is_moved = False
             text = TEXTS[text]
             self.edit(name, at, at, text)
             n = text.count("\n")
@@ -121,7 +125,8 @@ class Steps(Play):
 
     def do_backspace(self, name: str) -> None:
         if self.document(name) and (at := self.cursor(name)).column:
-            self.where, self.is_moved = name, False
+            self.where = name
+            self.is_moved = False
             self.cursors[name] = start = at._replace(column=at.column - 1)
             self.edit(name, start, at, "")
 
@@ -151,7 +156,8 @@ class Steps(Play):
 
     def do_ask(self, name: str, how: str) -> None:
         if document := self.document(name):
-            self.where, self.is_moved = name, False
+            self.where = name
+            self.is_moved = False
             asked = self.editor.ask("inline", document, self.cursor(name), invoked=how == "hand")
             self.spawn(asked, "ask")
 
@@ -180,11 +186,13 @@ class Steps(Play):
             self.spawn(self._instruct(name, how), "edit")
 
     async def _instruct(self, name: str, how: str) -> None:
-        start, end = Position(4, 0), Position(7, 0)
+        start = Position(4, 0)
+        end = Position(7, 0)
         if how == "ahead":
             await self.session.prepare_edit(self.uri(name), start, end)
             return
-        again, more = how == "again", how == "more"
+        again = how == "again"
+        more = how == "more"
         wanted = Instruction(start, end, "add types", again=again, more=more)
         mine = self.edits[name] = object()
         edited: Edited = await self.session.edit(self.uri(name), wanted, lambda _: True)
@@ -195,7 +203,8 @@ class Steps(Play):
         """A long text, which ends the one before."""
         if self.document(name):
             mine = self.long_text = object()
-            self.where, self.is_moved = name, False
+            self.where = name
+            self.is_moved = False
             go_on = lambda _: self.long_text is mine  # noqa: E731
             work = self.session.continue_long(self.uri(name), self.cursor(name), go_on)
             self.spawn(work, "long text")
@@ -210,7 +219,8 @@ class Steps(Play):
             self.spawn(self._question(document, about), "question")
 
     async def _question(self, document: Document, about: str) -> None:
-        named, top = types.TextDocumentIdentifier(document.uri), types.Position(2, 4)
+        named = types.TextDocumentIdentifier(document.uri)
+        top = types.Position(2, 4)
         match about:
             case "actions":
                 context = types.CodeActionContext([])
@@ -276,7 +286,8 @@ class Steps(Play):
         """The project's settings are half written, gone, or whole."""
         path = f"one/{PROJECT_FILE}"
         if how == "gone":
-            self.excluded, self.is_broken = set(), False
+            self.excluded = set()
+            self.is_broken = False
             (self.folder / path).unlink(missing_ok=True)
             self.changed(deleted=(path,))
             return
@@ -325,7 +336,8 @@ class Steps(Play):
     def do_sick(self) -> None:
         """It fails at each prompt, and is there for who connects."""
         self.do_gone()
-        self.machine.is_gone, self.machine.is_sick = False, True
+        self.machine.is_gone = False
+        self.machine.is_sick = True
 
     def do_back(self) -> None:
         self.machine.is_gone = self.machine.is_sick = False

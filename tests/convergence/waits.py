@@ -42,7 +42,9 @@ class Delays:
     def __init__(self, seed: int | None = None, given: Mapping[Wait, float] | None = None) -> None:
         self.used: dict[Wait, float] = {}
         self.are_over = False
-        self._seed, self._given, self._counts = seed, given or {}, Counter[str]()
+        self._seed = seed
+        self._given = given or {}
+        self._counts = Counter[str]()
 
     def __call__(self, name: str, scales: tuple[float, ...] = SCALES) -> float:
         """Return how long the next wait of this *name* takes."""
@@ -129,7 +131,8 @@ def _name(func: Any, args: tuple[Any, ...]) -> str:
         if isinstance(func, functools.partial):
             func, args = func.func, (*func.args, *args)
         elif getattr(func, "__name__", "") in ("_take_turn", "run") and callable(args[0]):
-            func, args = args[0], args[1:]
+            func = args[0]
+            args = args[1:]
         else:
             break
     file = next((str(a).rsplit("/", 1)[-1] for a in args if isinstance(a, str | Path)), "")

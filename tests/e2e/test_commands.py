@@ -145,7 +145,8 @@ def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
     params = {"command": "fim.continueLong", "arguments": [place]}
     number = editor.ask("workspace/executeCommand", params)
     editor.wait_for(lambda: bool(editor.messages("$/progress")), "the beginning")
-    first, number = number, editor.ask("workspace/executeCommand", params)
+    first = number
+    number = editor.ask("workspace/executeCommand", params)
     another = "you asked for another text"
     assert editor.answer(first)["result"] == {"text": "", "note": another}
     editor.change(A, 2, insertion(2, 18, " 2"))

@@ -131,7 +131,8 @@ def test_leaving_without_asking_for_an_answer_is_0(editor: Editor) -> None:
     assert editor.messages("window/logMessage") == []
 
 
-REGISTER, SETTINGS = "client/registerCapability", "workspace/configuration"
+REGISTER = "client/registerCapability"
+SETTINGS = "workspace/configuration"
 
 
 def test_a_client_that_answers_no_registration_says_its_settings(editor: Editor) -> None:
@@ -190,7 +191,8 @@ def test_a_closed_error_output_is_none(tmp_path: Path) -> None:
     bodies = [json.dumps({"jsonrpc": "2.0", **each}) for each in said]
     sent = "".join(f"Content-Length: {len(body)}\r\n\r\n{body}" for body in bodies)
     shell = ["sh", "-c", 'exec "$0" -m fim_lsp --stdio 2>&-', sys.executable]
-    env, pipe = {**os.environ, "HOME": str(tmp_path)}, subprocess.PIPE
+    env = {**os.environ, "HOME": str(tmp_path)}
+    pipe = subprocess.PIPE
     with subprocess.Popen(shell, cwd=ROOT, env=env, stdin=pipe, stdout=pipe) as ran:
         assert ran.stdin is not None
         assert ran.stdout is not None

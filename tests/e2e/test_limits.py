@@ -14,7 +14,8 @@ pytestmark = pytest.mark.promise("bounded-work")
 
 psutil = pytest.importorskip("psutil")
 
-A, B = f"{SHOP}/a.py", f"{SHOP}/b.py"
+A = f"{SHOP}/a.py"
+B = f"{SHOP}/b.py"
 MIB = 1 << 20
 DEEP = "[" * 900 + "]" * 900  # json reads so much; what recurses in Python may not
 DEEPER = "[" * 100_000 + "]" * 100_000

@@ -11,8 +11,11 @@ from tests.e2e.client import GHOST_TEXT, Editor, wait_until
 from tests.server_bridge.recorder import Recorder, recorder
 
 LOADING = b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
-MESSAGE, CREATE, PROGRESS = "window/showMessage", "window/workDoneProgress/create", "$/progress"
-WARNING, INFO = 2, 3
+MESSAGE = "window/showMessage"
+CREATE = "window/workDoneProgress/create"
+PROGRESS = "$/progress"
+WARNING = 2
+INFO = 3
 
 
 @pytest.fixture
@@ -38,7 +41,8 @@ def test_a_model_that_loads_is_in_progress_until_it_is_not(editor: Editor, backe
     start(editor, backend, workDoneProgress=True)
     editor.wait_for(lambda: steps(editor) == ["begin"], "the beginning")
     assert editor.messages(MESSAGE) == []
-    backend.status, backend.answer = 404, b"no such page"
+    backend.status = 404
+    backend.answer = b"no such page"
     editor.wait_for(lambda: steps(editor) == ["begin", "end"], "the end")
     editor.wait_for(lambda: bool(editor.messages(MESSAGE)), "a word")
     [message] = editor.messages(MESSAGE)
@@ -52,7 +56,8 @@ def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Recorder) 
     start(editor, backend)
     state = lambda: editor.request("fim/stats").get("backend", {}).get("state")  # noqa: E731
     wait_until(lambda: state() == "loading", "the model's load")
-    backend.status, backend.answer = 500, b""
+    backend.status = 500
+    backend.answer = b""
     backend.server_close()
     backend.shutdown()
     editor.wait_for(lambda: bool(editor.messages(MESSAGE)), "a word")

@@ -106,7 +106,8 @@ def in_file(editor: Editor, uri: str) -> dict[str, object]:
 def test_in_a_file_that_is_not_open(editor: Editor, shop: Path) -> None:
     """The action says where; the file is looked at again, changed by the editor, and shown."""
     editor.results["workspace/applyEdit"] = {"applied": True}
-    uri, other = renamed_in(editor, shop), (shop / "b.py").as_uri()
+    uri = renamed_in(editor, shop)
+    other = (shop / "b.py").as_uri()
     found = in_file(editor, uri)
     assert found["title"] == "Apply the next edit, b.py line 1: area = height * width"
     assert "edit" not in found
@@ -134,7 +135,8 @@ def applied(editor: Editor) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("change", ["written", "ignored", "opened"])
 def test_a_file_that_changed_since_is_left_alone(editor: Editor, shop: Path, change: str) -> None:
     """And it is said; there is nothing to apply."""
-    uri, file = renamed_in(editor, shop), shop / "b.py"
+    uri = renamed_in(editor, shop)
+    file = shop / "b.py"
     command = in_file(editor, uri)["command"]
     if change == "written":
         file.write_text("total = 1\n" + file.read_text())
@@ -165,7 +167,8 @@ def test_it_is_drawn_by_clients_of_copilots_protocol(editor: Editor) -> None:
 
     (item,) = inline_edits(editor)
     why = "It repeats your edit in a.py, line 2: `hight` became `height`, as 1 earlier edit did."
-    document, command = {"uri": A, "version": 3}, {**COMMAND, "arguments": ["1"]}
+    document = {"uri": A, "version": 3}
+    command = {**COMMAND, "arguments": ["1"]}
     text = "area = height * width"
     assert item == {
         "textDocument": document, "range": LINE_3, "text": text, "command": command, "why": why,

@@ -33,7 +33,8 @@ class Scripted:
     """Answers every request with the same text, once it may, and keeps what it was asked."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.url = text, ""
+        self.text = text
+        self.url = ""
         self.asked: list[dict[str, Any]] = []
         self.may_answer = threading.Event()
         self.may_answer.set()
@@ -122,7 +123,8 @@ def test_an_ask_costs_little(model: str) -> None:
     with llama_server(BUNDLED, n_ctx=16384, n_parallel=1) as url:
         for prompt in prompts(model):
             body = {"prompt": prompt, "max_tokens": 1, "temperature": 0}
-            data, header = json.dumps(body).encode(), {"Content-Type": "application/json"}
+            data = json.dumps(body).encode()
+            header = {"Content-Type": "application/json"}
             request = urllib.request.Request(f"{url}/v1/completions", data, header)
             with urllib.request.urlopen(request) as answer:
                 costs.append(json.load(answer)["timings"]["prompt_n"])
@@ -131,7 +133,8 @@ def test_an_ask_costs_little(model: str) -> None:
 
 def prompts(model: str) -> Iterator[str]:
     """One for each edit: sixteen lines of a file get a comment, from the top."""
-    asked, uri = format_of(model), "file:///w/log.py"
+    asked = format_of(model)
+    uri = "file:///w/log.py"
     assert asked is not None
     lines: Lines = tuple(read_code(LONG).splitlines()[:LINES])
     edits: list[FinishedEdit] = []

@@ -118,14 +118,17 @@ class Session:
     def __init__(
         self, editor: Editor, server: ModelServer | None, folder: Path, rng: random.Random
     ) -> None:
-        self.editor, self.server, self.rng = editor, server, rng
+        self.editor = editor
+        self.server = server
+        self.rng = rng
         files = ((folder / f"file{n}.py").as_uri() for n in range(len(TEXTS)))
         self.texts = {uri: [*lines] for uri, lines in zip(files, TEXTS, strict=True)}
         self.versions: dict[str, int] = {}
 
     def step(self) -> None:
         """Do something in one of the files, or beside it."""
-        rng, editor = self.rng, self.editor
+        rng = self.rng
+        editor = self.editor
         uri = rng.choice([*self.texts])
         lines = self.texts[uri]
         if uri not in self.versions:
@@ -184,7 +187,8 @@ def count_cpu_s(session: Session) -> float:
 
 def wait_for_rest(session: Session) -> None:
     """Return once both compute no more than timers take."""
-    end, n_looks = time.monotonic() + LIMIT_S, round(WINDOW_S / LOOK_S)
+    end = time.monotonic() + LIMIT_S
+    n_looks = round(WINDOW_S / LOOK_S)
     spent = [count_cpu_s(session)]
     while time.monotonic() < end:
         time.sleep(LOOK_S)
@@ -197,7 +201,8 @@ def wait_for_rest(session: Session) -> None:
 
 def play(seed: int, folder: Path, template: Template | None) -> str:
     """Play one session; return what is wrong at its end, "" for nothing."""
-    kind, rng = KINDS[seed % len(KINDS)], random.Random(seed)
+    kind = KINDS[seed % len(KINDS)]
+    rng = random.Random(seed)
     folder.mkdir()
     with running(kind, folder) as (server, backend):
         editor = Editor(folder / "home", template=template)

@@ -19,9 +19,11 @@ IN_NO_HURRY = "from fim_lsp.lsp import ending, server\nending.LEAVE_S = server.C
 def first_completion(editor: Editor, folder: Path) -> dict[str, Any]:
     """Open the file, ask once, and return the statistics."""
     editor.initialize(rootUri=folder.as_uri(), initializationOptions=EMBEDDED)
-    uri, text = (folder / "parser.py").as_uri(), CODE + TYPED
+    uri = (folder / "parser.py").as_uri()
+    text = CODE + TYPED
     editor.open(uri, text)
-    line, column = text.count("\n"), len(text.splitlines()[-1])
+    line = text.count("\n")
+    column = len(text.splitlines()[-1])
     editor.request(INLINE, at(uri, line, column))
     stats: dict[str, Any] = editor.request("fim/stats")
     return stats

@@ -21,7 +21,8 @@ def wait_for_capacity(editor: Editor, chunks: int) -> None:
 
 def test_every_source_is_heard_and_the_last_wins(editor: Editor, tmp_path: Path) -> None:
     """User's file, project's file, options at start, pulled settings, changed settings."""
-    user, project = tmp_path / "home/fim-lsp/config.toml", tmp_path / "shop"
+    user = tmp_path / "home/fim-lsp/config.toml"
+    project = tmp_path / "shop"
     user.parent.mkdir(parents=True)
     project.mkdir()
     user.write_text("[ring]\nchunks = 1\nchunkLines = 8\n", "utf-8")
@@ -85,7 +86,8 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
 @pytest.mark.parametrize("method", ["textDocument/didSave", "textDocument/didClose"])
 def test_what_is_saved_in_the_editor_is_read_again(editor: Editor, tmp_path: Path, method: str):
     """The project's settings, however their URI is spelled, the user's own, and rules of privacy."""
-    user, project = tmp_path / "home/fim-lsp/config.toml", tmp_path / "shop/.fim-lsp.toml"
+    user = tmp_path / "home/fim-lsp/config.toml"
+    project = tmp_path / "shop/.fim-lsp.toml"
     user.parent.mkdir(parents=True)
     project.parent.mkdir()
     editor.initialize(rootUri=project.parent.as_uri())
@@ -100,7 +102,8 @@ def test_what_is_saved_in_the_editor_is_read_again(editor: Editor, tmp_path: Pat
     event = {"uri": project.as_uri(), "type": 3}
     editor.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
     wait_for_capacity(editor, 9)
-    a, rules = project.with_name("a.py"), project.with_name(".gitignore")
+    a = project.with_name("a.py")
+    rules = project.with_name(".gitignore")
     a.write_text("x = 1\n", "utf-8")
     editor.open(a.as_uri(), "x = 1\n")
     editor.open(rules.as_uri(), "", "ignore")

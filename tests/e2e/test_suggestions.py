@@ -21,7 +21,8 @@ from tests.e2e.client import (
 from tests.places import SHOP
 
 MENU = "textDocument/completion"
-A, B = f"{SHOP}/a.py", f"{SHOP}/b.py"
+A = f"{SHOP}/a.py"
+B = f"{SHOP}/b.py"
 CANCELLED = -32800
 
 
@@ -64,11 +65,13 @@ def test_nothing_to_offer_is_an_empty_list(editor: Editor, silent: dict[str, obj
 def applied(text: str, item: dict[str, Any], encoding: str) -> str:
     """Return the text with the item inserted, counting as the client does."""
     lines = text.split("\n")
-    start, end = item["range"]["start"], item["range"]["end"]
+    start = item["range"]["start"]
+    end = item["range"]["end"]
     assert start["line"] == end["line"]
     codec, width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}[encoding]
     raw = lines[start["line"]].encode(codec)
-    head, tail = raw[: start["character"] * width], raw[end["character"] * width :]
+    head = raw[: start["character"] * width]
+    tail = raw[end["character"] * width :]
     lines[start["line"]] = head.decode(codec) + item["insertText"] + tail.decode(codec)
     return "\n".join(lines)
 
@@ -115,7 +118,8 @@ def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
     completion = {"minConfidence": 0, "debounceMs": 0, "deadlineMs": 20_000, "patienceMs": 20_000}
     settings = {"fim": {"backend": {"kind": "embedded"}, "completion": completion}}
     editor.initialize(initializationOptions=settings)
-    line, character = CART.count("\n"), len(CART.rpartition("\n")[2])
+    line = CART.count("\n")
+    character = len(CART.rpartition("\n")[2])
     parts: list[Any] = []
     for n in range(10):  # on a busy machine all of a text may come at once
         uri = f"{SHOP}/block{n}.py"

@@ -42,7 +42,9 @@ def test_the_first_key_after_a_rest_is_answered(launch: Callable[..., Editor], t
     (tmp_path / "shop/.git").mkdir(parents=True)
     file = tmp_path / "shop/a.py"
     file.write_text(TEXT)
-    uri, row, column = file.as_uri(), TEXT.count("\n"), len("    for w")
+    uri = file.as_uri()
+    row = TEXT.count("\n")
+    column = len("    for w")
     editor = launch(before=SOON)
     editor.initialize(rootUri=file.parent.as_uri(), initializationOptions={"fim": SETTINGS})
     editor.open(uri, TEXT)

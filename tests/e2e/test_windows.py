@@ -41,10 +41,14 @@ class Window:
     def __init__(
         self, editor: Editor, model: Path, folder: Path, text: str, *, saves: bool
     ) -> None:
-        self.editor, self.uri, self.folder = editor, (folder / "a.py").as_uri(), folder
+        self.editor = editor
+        self.uri = (folder / "a.py").as_uri()
+        self.folder = folder
         (folder / ".git").mkdir(parents=True, exist_ok=True)
         (folder / "a.py").write_text(text)
-        self._row, self._column, self._version = text.count("\n"), 0, 1
+        self._row = text.count("\n")
+        self._column = 0
+        self._version = 1
         options = {"fim.backend.model": str(model), "fim.state.save": saves}
         editor.initialize(rootUri=folder.as_uri(), initializationOptions=options)
         editor.open(self.uri, text)

@@ -13,7 +13,8 @@ from pathlib import Path
 from tests.editors import programs
 
 DRIVER = Path(__file__).with_name("workbench.mjs")
-WIDTH, HEIGHT = 1000, 640
+WIDTH = 1000
+HEIGHT = 640
 TIMEOUT_S = (
     120.0  # a workbench takes ten seconds to load on an idle machine, a minute on a busy one
 )

@@ -96,7 +96,8 @@ sys.exit(main())
 
 def hang_at(home: Path) -> Path:
     """Have the server of *home* hang at its next event once the file that is returned is there."""
-    file, code = home / "hang", home / "hangs.py"
+    file = home / "hang"
+    code = home / "hangs.py"
     code.write_text(HANGS.format(file=str(file)))
     program = home / ".local/bin/fim-lsp"
     program.write_text(program.read_text().replace("-m fim_lsp", str(code)))

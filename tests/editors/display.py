@@ -77,11 +77,13 @@ class Display:
     def settle(self) -> None:
         """Wait until nothing has been drawn for a while; some never stop: not for long."""
         end = time.monotonic() + SETTLE_S
-        seen, since = "", 0.0
+        seen = ""
+        since = 0.0
         while time.monotonic() < end:
             now = hashlib.sha256((self._home / "Xvfb_screen0").read_bytes()).hexdigest()
             if now != seen:
-                seen, since = now, time.monotonic()
+                seen = now
+                since = time.monotonic()
             elif time.monotonic() - since > STILL_S:
                 return
             time.sleep(POLL_S)

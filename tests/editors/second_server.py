@@ -9,7 +9,8 @@ import json
 import sys
 from typing import Any
 
-ITEM, ACCEPTED = " # theirs", "second.accepted"
+ITEM = " # theirs"
+ACCEPTED = "second.accepted"
 
 
 def main(log: str) -> None:

@@ -21,7 +21,8 @@ from pathlib import Path
 
 import pyte
 
-COLUMNS, ROWS = 90, 24
+COLUMNS = 90
+ROWS = 24
 DEVICE_CONTROL = re.compile(rb"\x1bP.*?\x1b\\", re.DOTALL)  # pyte would print these questions
 # Editors start in well under a second here; a 2-core machine that also loads a model needs more.
 TIMEOUT_S = 60.0  # of a busy machine

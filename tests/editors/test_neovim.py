@@ -49,7 +49,12 @@ end
 function _G.grown() return grown end
 """
 ALT_BACKSLASH = "\x1b\\"
-TAB, WORD, LINE, TRIGGER, DISMISS, ESCAPE = "\t", "\x0c", "\n", "\x07", "\x1d", "\x1b"
+TAB = "\t"
+WORD = "\x0c"
+LINE = "\n"
+TRIGGER = "\x07"
+DISMISS = "\x1d"
+ESCAPE = "\x1b"
 LINES = SHOP.count("\n")
 
 
@@ -445,7 +450,8 @@ def test_what_a_project_without_git_says_is_private_stays_so(tmp_path: Path) -> 
 
 def test_setup_takes_effect_at_once(tmp_path: Path) -> None:
     """:Fim setup runs in a window; when it ends, the model that it wrote into the settings answers."""
-    file, model = shop_in(tmp_path), tmp_path / "another.gguf"
+    file = shop_in(tmp_path)
+    model = tmp_path / "another.gguf"
     model.write_bytes(BUNDLED.read_bytes())
     with closing(Neovim(tmp_path, file.parent, INIT.format(ghost_text="nil"))) as neovim:
         neovim.edit(file)

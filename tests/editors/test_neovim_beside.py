@@ -32,7 +32,10 @@ vim.lsp.enable({{ 'fim', 'second' }})
 vim.lsp.inline_completion.enable()
 """
 OURS = REST_OF_WORD  # what follows depends on what the model was shown
-TAB, WORD, NEXT, THEIRS = "\t", "\x0c", "\x0e", "\x19"
+TAB = "\t"
+WORD = "\x0c"
+NEXT = "\x0e"
+THEIRS = "\x19"
 AGAIN = re.compile(re.escape(second_server.ITEM) + r" +\S")  # a text behind theirs
 
 
@@ -46,7 +49,8 @@ class Beside(Neovim):
 
 
 def opened(home: Path, ghost_text: str) -> Beside:
-    file, log = shop_in(home), home / "second.log"
+    file = shop_in(home)
+    log = home / "second.log"
     server = Path(second_server.__file__)
     init = INIT.format(ghost_text=ghost_text, python=sys.executable, server=server, log=log)
     editor = Beside(home, file.parent, init)
@@ -78,7 +82,8 @@ def test_both_are_shown_and_told_apart(own: Beside) -> None:
 
 def test_our_key_takes_ours(own: Beside) -> None:
     """While one types along ours, theirs goes and comes; what is taken counts for us alone."""
-    accepted, theirs = own.stats(".accepted"), own.heard(second_server.ACCEPTED)
+    accepted = own.stats(".accepted")
+    theirs = own.heard(second_server.ACCEPTED)
     own.send("eig")
     own.wait_until(lambda: f"fim: {OURS[3:]}" in own.text, "the rest of ours")
     own.wait_until(lambda: f"for weig{second_server.ITEM}\n" in own.text, "theirs again")
@@ -93,7 +98,8 @@ def test_their_key_takes_theirs(own: Beside) -> None:
     """It counts for them alone."""
     own.send(f"\x1b:{SHOP.count(chr(10)) + 1},$d\rGo" + TYPED.replace("\n", "\r"))
     shown(own)
-    accepted, theirs = own.stats(".accepted"), own.heard(second_server.ACCEPTED)
+    accepted = own.stats(".accepted")
+    theirs = own.heard(second_server.ACCEPTED)
     own.send(THEIRS)
     own.wait_until(lambda: f"for w{second_server.ITEM}" in own.buffer, "their text")
     own.wait_until(lambda: own.heard(second_server.ACCEPTED) == theirs + 1, "their command")

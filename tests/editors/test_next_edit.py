@@ -21,7 +21,9 @@ vim.cmd('filetype indent off')
 vim.keymap.set('i', '<C-g>', '<Plug>(fim-next-edit)')
 vim.lsp.enable('fim')
 """
-TAB, ESCAPE, NEXT_EDIT = "\t", "\x1b", "\x07"
+TAB = "\t"
+ESCAPE = "\x1b"
+NEXT_EDIT = "\x07"
 BOX = """\
 print(hight)
 check(hight)
@@ -66,7 +68,8 @@ def editor(home: Path, project: Path) -> Iterator[Neovim]:
 
 def shelf(project: Path, name: str) -> tuple[Path, Path]:
     """Two files of the project that use a name of their own; the second is not opened."""
-    here, there = project / f"{name}_box.py", project / f"{name}_shelf.py"
+    here = project / f"{name}_box.py"
+    there = project / f"{name}_shelf.py"
     here.write_text(f"print({name})\ncheck({name})\n")
     there.write_text(f"board = 1\nlow({name})\narea = {name} * width\n")
     return here, there

@@ -41,7 +41,8 @@ async def looked_at(folder: Path, cache: Path) -> dict[str, Any]:
     (folder / "cart.py").write_text(ABOVE)
     advised = partial(advice, session, no_page)
     async with served(session, folder, cache, token="secret", advise=advised) as at_port:
-        text, row = ABOVE, ABOVE.count("\n")
+        text = ABOVE
+        row = ABOVE.count("\n")
         for n, key in enumerate(TYPED, 1):
             text += key
             row += key == "\n"

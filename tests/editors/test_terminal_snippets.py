@@ -20,7 +20,8 @@ from tests.test_snippets import check_settings
 
 pytestmark = pytest.mark.editors
 
-VIM, COC = shutil.which("vim"), programs.CACHE / "coc.nvim"
+VIM = shutil.which("vim")
+COC = programs.CACHE / "coc.nvim"
 # What a statement of Vim's language can change.
 VIM_REPORT = """
 let said = { 'plug': get(g:, 'plug'), 'encoding': &encoding }

@@ -166,7 +166,8 @@ def test_fixing_what_another_extension_found(workbench: Workbench, server: Scrip
 def test_the_model_reads_while_the_instruction_is_typed(workbench: Workbench) -> None:
     """What the extension sends when the box opens is answered, before a word was typed."""
     home = workbench.file.parents[1]
-    sent, received = home / "sent", home / "received"
+    sent = home / "sent"
+    received = home / "received"
     n_before = len(messages_in(sent))
     workbench.open(workbench.file.with_name("reject.py"))
     workbench("press", "Alt+i")

@@ -177,7 +177,9 @@ def test_escape_keeps_a_list_that_waits_closed(tmp_path: Path) -> None:
 
 
 QUESTION = Path(__file__).with_name("growing.mjs").read_text("utf-8")
-PART, WHOLE, ANOTHER = "eight:", "eight:\n  pass", "ord"
+PART = "eight:"
+WHOLE = "eight:\n  pass"
+ANOTHER = "ord"
 
 
 @pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/tools/build-vscode first")

@@ -25,7 +25,8 @@ def test_nothing_is_left_but_models_and_settings(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "data").mkdir(parents=True)
     (home / "config.yaml").touch()
-    node, code = programs.node(programs.CODE), programs.CODE / "node_modules/code-server"
+    node = programs.node(programs.CODE)
+    code = programs.CODE / "node_modules/code-server"
     folders = [
         f"--{name}-dir={home / at}" for name, at in (("user-data", "data"), ("extensions", "all"))
     ]

@@ -109,7 +109,8 @@ def wiretap(home: Path) -> Wire:
 
 def messages_in(file: Path) -> list[Message]:
     """Return the whole JSON-RPC messages that were copied to *file* so far."""
-    found, data = [], file.read_bytes() if file.exists() else b""
+    found = []
+    data = file.read_bytes() if file.exists() else b""
     while match := re.match(rb"Content-Length: (\d+)\r\n(?:[^\r]+\r\n)*\r\n", data):
         end = match.end() + int(match[1])
         if end > len(data):

@@ -56,7 +56,8 @@ async def answer_to(port: int, data: bytes) -> bytes:
 
 async def test_a_client_that_hangs_up_ends_its_request(at_port: Served) -> None:
     """It is given up at once, whatever the model does, and the next one is answered."""
-    model, port = cast("FakeBackend", at_port.session.connection.backend), at_port.port.port
+    model = cast("FakeBackend", at_port.session.connection.backend)
+    port = at_port.port.port
     model.hold("stream")
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(raw(port, vim(BLOCK, 5, 38)))

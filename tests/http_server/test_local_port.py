@@ -38,7 +38,9 @@ async def test_typing_costs_what_it_costs_in_an_editor(at_port: Served) -> None:
     """With windows that slide, each key evaluates a few tokens; llama.vim's own prompt costs hundreds."""
     lines = (PROJECT / "window.py").read_text().split("\n")
     typed = "def doubled(value: int) -> int:\n    return value * 2\n"
-    text, row, costs = [*lines[:120], "", *lines[120:]], 120, []
+    text = [*lines[:120], "", *lines[120:]]
+    row = 120
+    costs = []
     for line in typed.split("\n"):
         for column in range(len(line) + 1):
             text[row] = line[:column]
@@ -151,10 +153,12 @@ async def test_streams(at_port: Served) -> None:
 
 async def test_a_stream_begins_before_the_text_is_whole(at_port: Served) -> None:
     """The first line is there while the model still writes."""
-    session, told = at_port.session, list[tuple[Any, int]]()
+    session = at_port.session
+    told = list[tuple[Any, int]]()
     shown = replace(session.config.completion, min_confidence=0.0)
     session.configure(replace(session.config, completion=shown))
-    stream, n_pieces = model_of(session).stream, 0
+    stream = model_of(session).stream
+    n_pieces = 0
 
     async def counted(request: Request) -> AsyncGenerator[Reply, None]:
         nonlocal n_pieces

@@ -51,7 +51,8 @@ def url() -> Iterator[str]:
 @pytest.fixture
 async def server(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FaultProxy]:
     """A model server of this machine that can be reached as one elsewhere, too."""
-    look_up, names = socket.getaddrinfo, (ELSEWHERE, ELSEWHERE.encode())
+    look_up = socket.getaddrinfo
+    names = (ELSEWHERE, ELSEWHERE.encode())
 
     def look_up_here(host: Any, *arguments: Any, **options: Any) -> Any:
         return look_up("127.0.0.1" if host in names else host, *arguments, **options)

@@ -12,15 +12,14 @@ from server_bridge.protocol import Prompt
 
 LINES = ("x = 1",)
 RESULT = ("x = 2",)
-START, END = Position(3, 0), Position(4, 0)
+START = Position(3, 0)
+END = Position(4, 0)
 LAST = Dialogue(
     Prompt("shop", (), "a.py", "", "", ""), range(10), Selection(3, 4, LINES, LINES, ""),
     ("make it two",), answer="x = 2\n```", result=RESULT, sample=1,
 )  # fmt: skip
-AGAIN, MORE = (
-    Instruction(START, END, again=True),
-    Instruction(START, END, "make it three", more=True),
-)
+AGAIN = Instruction(START, END, again=True)
+MORE = Instruction(START, END, "make it three", more=True)
 
 
 @pytest.mark.parametrize("lines", [LINES, RESULT], ids=["those asked about", "the result"])

@@ -114,7 +114,8 @@ def test_many_changes_are_one_edit_that_does_the_same(
 
 def test_a_whole_new_text_is_what_differs() -> None:
     """A client that sends all of it with each key types, too; what is the same changes nothing."""
-    before, at = document("a\nbc\n"), Position(1, 1)
+    before = document("a\nbc\n")
+    at = Position(1, 1)
     assert edits(before, [structure.ContentChange(None, None, "a\nbxc\n")], "utf-8") == (
         Edit(at, at, "x"),
     )
@@ -189,7 +190,8 @@ UNITS = st.text(st.sampled_from(["a", "\n", "漢", GRIN, "\ud83d", "\ude00"]), m
 @given(UNITS, st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), UNITS), max_size=4))
 def test_a_text_is_what_an_editor_of_utf_16_has(text: str, changes: list[tuple[int, int, str]]):
     """Whatever is inserted and removed, between characters or within one."""
-    units, said = in_units(text), []
+    units = in_units(text)
+    said = []
     for first, second, new in changes:
         start, end = sorted(min(at, len(units)) for at in (first, second))
         first_place, last_place = (

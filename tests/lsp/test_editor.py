@@ -52,7 +52,9 @@ async def test_an_action_is_for_the_text_that_was_asked_about(monkeypatch: pytes
 
 async def test_a_question_moves_no_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code actions elsewhere leave the cursor, and the document asked about last, alone."""
-    editor, other, at = Editor(faked, {}), "untitled:b.py", Position(0, 3)
+    editor = Editor(faked, {})
+    other = "untitled:b.py"
+    at = Position(0, 3)
     monkeypatch.setattr(editor, "offers", lambda *_: True)
     async with aclosing(faked()) as editor.session:
         for uri in (URI, other):
@@ -70,7 +72,8 @@ async def test_a_settings_file_that_hangs_is_looked_at_once(monkeypatch: pytest.
     """However much is typed meanwhile; when its disk answers, it is looked at again."""
     monkeypatch.setattr(editor_module, "LOOK_S", 0.0)
     editor = Editor(faked, {})
-    began, answers = threading.Semaphore(0), threading.Event()
+    began = threading.Semaphore(0)
+    answers = threading.Event()
 
     def is_stale() -> bool:
         began.release()
@@ -96,8 +99,10 @@ async def test_a_settings_file_that_hangs_is_looked_at_once(monkeypatch: pytest.
 
 async def test_a_port_that_opens_while_the_session_ends_is_closed(tmp_path: Path) -> None:
     """Nothing says any more where it was, and none is opened afterwards."""
-    page, session = LocalPage(), faked()
-    begins, may_open = asyncio.Event(), asyncio.Event()
+    page = LocalPage()
+    session = faked()
+    begins = asyncio.Event()
+    may_open = asyncio.Event()
 
     async def open_port(session: Session, port: int, root: str) -> Port:
         begins.set()

@@ -73,7 +73,8 @@ def test_a_menu_item_begins_with_the_word(
 
 def test_a_literal_menu_item_filters_by_its_whole_text() -> None:
     """kakoune-lsp inserts an item as it is only where filter text and new text are the same."""
-    cursor, client = Position(0, 3), items.Menu(filters_by="text")
+    cursor = Position(0, 3)
+    client = items.Menu(filters_by="text")
     offered = suggestion(" f($1):\n    pass", cursor)
     item = menu_item(document("def\nend"), offered, cursor, "utf-8", client)
     assert isinstance(item.text_edit, types.TextEdit)
@@ -136,7 +137,8 @@ def test_the_preview_fence_outlasts_the_code() -> None:
 
 def test_a_word_that_never_ends_is_no_word() -> None:
     """A menu item would repeat all of it, for each suggestion."""
-    line, cursor = document("x" * 100_000), Position(0, 100_000)
+    line = document("x" * 100_000)
+    cursor = Position(0, 100_000)
     item = menu_item(line, suggestion("y", cursor), cursor, "utf-16")
     assert isinstance(item.text_edit, types.TextEdit)
     assert item.text_edit.new_text == "y"

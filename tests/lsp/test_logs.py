@@ -55,7 +55,8 @@ def test_a_log_is_for_its_owner_and_goes_on_where_it_ended(tmp_path: Path) -> No
 def test_a_log_that_is_too_long_loses_its_older_half(tmp_path: Path, monkeypatch):
     """Two sessions write to it, as long as they like."""
     monkeypatch.setattr("fim_lsp.lsp.log.MOST_BYTES", 1000)
-    file, other = tmp_path / "fim.log", OwnFile(tmp_path / "fim.log")
+    file = tmp_path / "fim.log"
+    other = OwnFile(tmp_path / "fim.log")
     assert written(file) is None
     for n in range(200):
         log.info("number %d %s", n, "x" * 50)

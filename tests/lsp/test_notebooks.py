@@ -15,7 +15,8 @@ from fim_lsp.lsp.notebooks import Notebooks
 from tests.typist import rewrite
 
 BOOK = "file:///shop/book.ipynb"
-PYTHON, SQL = f"{BOOK}#python", f"{BOOK}#sql"
+PYTHON = f"{BOOK}#python"
+SQL = f"{BOOK}#sql"
 
 
 def cell(name: str, text: str, language: str = "python") -> Opened:
@@ -43,7 +44,8 @@ class Mirror(dict[str, Document]):
 
 def test_cells_of_a_language_are_one_text() -> None:
     """In their order, each on lines of its own; a cell's place is where it begins."""
-    books, mirror = Notebooks(), Mirror()
+    books = Notebooks()
+    mirror = Mirror()
     cells = [cell("a", "import os"), cell("b", "select 1", "sql"), cell("c", "x = 1\r\ny")]
     mirror.hear(books.arrange(BOOK, order("abc"), cells))
     assert {uri: document.text for uri, document in mirror.items()} == {
@@ -66,7 +68,8 @@ def test_a_key_in_a_cell_is_a_key_in_the_document() -> None:
 
 def test_many_cells_that_change_are_one_change() -> None:
     """A replacement in a whole notebook does not cost a look at all of it per cell."""
-    books, mirror = Notebooks(), Mirror()
+    books = Notebooks()
+    mirror = Mirror()
     mirror.hear(books.arrange(BOOK, order("abc"), [cell(name, "old\n") for name in "abc"]))
     events = books.change(*(Changed(f"cell:{name}", 2, (rewrite("new\n"),)) for name in "abc"))
     assert len(events) == 1
@@ -77,7 +80,8 @@ def test_many_cells_that_change_are_one_change() -> None:
 @pytest.mark.parametrize("language", ["", "c#", "a/b", "größe", "%23"])
 def test_any_name_of_a_language_will_do(language: str) -> None:
     """Its document is found again and closed; nothing is left then, and its cells are plain URIs again."""
-    books, mirror = Notebooks(), Mirror()
+    books = Notebooks()
+    mirror = Mirror()
     mirror.hear(books.arrange(BOOK, order("a"), [cell("a", "x", language)]))
     assert {document.language for document in mirror.values()} == {language}
     mirror.hear(books.arrange(BOOK, (), ()))
@@ -104,7 +108,8 @@ def test_any_name_of_a_language_will_do(language: str) -> None:
 )
 def test_a_cell_that_another_program_runs_is_in_its_language(text: str, language: str) -> None:
     """As its first line says, also once that is typed; the others are one text without it."""
-    books, mirror = Notebooks(), Mirror()
+    books = Notebooks()
+    mirror = Mirror()
     mirror.hear(books.arrange(BOOK, order("abc"), [cell("a", "x"), cell("b", ""), cell("c", "y")]))
     mirror.hear(books.change(Changed("cell:b", 2, (rewrite(text),))))
     whole, first = books.place("cell:b")
@@ -131,7 +136,8 @@ STEPS = st.lists(
 @given(STEPS)
 def test_events_tell_all_there_is_to_know(steps: list[tuple[str, list[str] | str, str]]) -> None:
     """After them, every line of every open cell is at its place."""
-    books, mirror = Notebooks(), Mirror()
+    books = Notebooks()
+    mirror = Mirror()
     for what, names, text in steps:
         if what == "change":
             mirror.hear(books.change(Changed(f"cell:{names}", 2, (rewrite(text),))))

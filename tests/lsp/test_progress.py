@@ -25,7 +25,9 @@ class Client:
     """What was sent, and what a client makes of it."""
 
     def __init__(self) -> None:
-        self.n_sent, self.n_chars, self.lines = 0, 0, list[str]()
+        self.n_sent = 0
+        self.n_chars = 0
+        self.lines = list[str]()
 
     def take(self, first: int, lines: Sequence[str]) -> None:
         self.n_sent += 1
@@ -41,7 +43,9 @@ def ticks(per_s: int) -> Iterator[float]:
 @pytest.mark.promise("edits-can-be-undone")
 def test_each_line_is_sent_once_and_not_more_often_than_can_be_drawn() -> None:
     """A fast server that writes 400 lines in 6,400 pieces: 221 MB were sent of such an answer."""
-    client, n_pieces, times = Client(), 6400, ticks(3200)
+    client = Client()
+    n_pieces = 6400
+    times = ticks(3200)
     preview = Preview(client.take, lambda: next(times))
     for number in range(n_pieces):
         preview.show(LINES[: 400 * number // n_pieces])
@@ -53,7 +57,8 @@ def test_each_line_is_sent_once_and_not_more_often_than_can_be_drawn() -> None:
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=5), max_size=9))
 def test_the_client_can_follow(texts: list[list[str]]) -> None:
     """Whatever becomes of lines that it has."""
-    client, times = Client(), ticks(1)
+    client = Client()
+    times = ticks(1)
     preview = Preview(client.take, lambda: next(times))
     for lines in texts:
         preview.show(lines)
@@ -86,7 +91,8 @@ async def test_a_client_may_use_a_token_again() -> None:
     """A work that the user cancelled says nothing of the next one with its token."""
     tokens: dict[str, Future[None]] = {}
     begin = lambda token, _: tokens.setdefault(token, Future())  # noqa: E731
-    messages, goes_on = messages_of(tokens=tokens, begin=begin), list[bool]()
+    messages = messages_of(tokens=tokens, begin=begin)
+    goes_on = list[bool]()
     for cancels in (True, False):
         with messages.working("Editing", "token") as on_progress:
             await asyncio.sleep(0)

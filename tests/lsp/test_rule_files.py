@@ -44,7 +44,9 @@ COLUMNS = {
     "excludesFile": ("home/mine", "secret.py\n"),
 }
 ASKED = {"completion": {"auto": True}}, {"privacy": {"exclude": ["secret.py"]}}
-ALL, RULE, NONE = "all are private", "the rule counts", "there is no rule"
+ALL = "all are private"
+RULE = "the rule counts"
+NONE = "there is no rule"
 
 
 class Cell:
@@ -52,7 +54,9 @@ class Cell:
 
     def __init__(self, folder: Path, column: str, patch: pytest.MonkeyPatch) -> None:
         place, self.rule = COLUMNS.get(column, ("editor", ""))
-        self.folder, self.root, self.path = folder, folder / "w", folder / place
+        self.folder = folder
+        self.root = folder / "w"
+        self.path = folder / place
         self.aside = folder / "aside"  # for what the path leads to
         self.patch = patch
         self.answers = threading.Event()  # of the disk
@@ -247,7 +251,8 @@ def while_read(change: Callable[[Path, str], object]) -> Make:
 
     def write(cell: Cell, path: Path) -> None:
         path.write_text("#" * (len(cell.rule) - 1) + "\n")
-        real, todo = builtins.open, [cell.rule]
+        real = builtins.open
+        todo = [cell.rule]
 
         def open_it(name: object, *rest: object, **options: object) -> object:
             file: io.BufferedReader = real(name, *rest, **options)  # type: ignore[call-overload]
@@ -261,7 +266,9 @@ def while_read(change: Callable[[Path, str], object]) -> Make:
     return write
 
 
-A, R, N = ALL, RULE, NONE
+A = ALL
+R = RULE
+N = NONE
 # of the user's settings, the project's, .gitignore, .fimignore, .git/info/exclude, core.excludesFile
 THINGS: dict[str, tuple[Make, str]] = {
     "absent": (lambda *_: None, "N N N N N N"),

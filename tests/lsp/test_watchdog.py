@@ -93,7 +93,8 @@ def test_the_start_that_moves_a_full_file_away_tells_of_it(tmp_path: Path) -> No
 
 def test_the_loops_own_stack_is_told_beside_many_threads(tmp_path: Path, monkeypatch):
     """faulthandler tells of a hundred at most, the newest, and of each as many frames."""
-    go_on, deep = threading.Event(), 90
+    go_on = threading.Event()
+    deep = 90
     monkeypatch.setattr(ending, "leave", lambda _: None)
     monkeypatch.setattr(ending, "end_soon", lambda: None)
     monkeypatch.setattr(ending, "end_children", lambda: None)

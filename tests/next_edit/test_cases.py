@@ -69,7 +69,8 @@ class Desk:
     """The document of a case, or those of a notebook's cells, and the log that follows them."""
 
     def __init__(self, language: str, *texts: str, is_notebook: bool) -> None:
-        self.log, self.now = EditLog(), 0.0
+        self.log = EditLog()
+        self.now = 0.0
         self.documents = dict[str, Document]()
         self._book = Notebooks() if is_notebook else None
         self.uris = tuple(f"cell:{n}" for n, _ in enumerate(texts))
@@ -110,7 +111,8 @@ class Desk:
 
     def type_at_cursors(self, cell: str, all_made: list[Made]) -> None:
         """Type the new names with a cursor at each old one; editors tell the last place first."""
-        places, shifts = list[Made](), Counter[int]()
+        places = list[Made]()
+        shifts = Counter[int]()
         for made in all_made:  # columns before any of them is made
             places.insert(0, made._replace(column=made.column - shifts[made.row]))
             shifts[made.row] += len(made.new) - len(made.old)
@@ -126,7 +128,8 @@ class Desk:
             if proposal is None:
                 return
             cell, first = self._cell_at(proposal.uri, proposal.line)
-            lines, start = [*cell.lines], proposal.line - first
+            lines = [*cell.lines]
+            start = proposal.line - first
             end = start + len(proposal.before)
             assert tuple(map(body, lines[start:end])) == proposal.before
             made = [f"{line}\n" for line in proposal.after]

@@ -95,9 +95,11 @@ CASES = [
 
 def replayed(case: Case) -> tuple[list[FinishedEdit], EditedText]:
     """Return the edits of a case, made one after the other, and the text they leave."""
-    lines, edits = case.lines.split("\n"), list[FinishedEdit]()
+    lines = case.lines.split("\n")
+    edits = list[FinishedEdit]()
     for n, (line, before, after) in enumerate(case.made):
-        old, new = before.split("\n"), after.split("\n") if after else []
+        old = before.split("\n")
+        new = after.split("\n") if after else []
         assert lines[line : line + len(old)] == old
         around = lines[line - 1] if line else "", "".join(lines[line + len(old) :][:1])
         lines[line : line + len(old)] = new
@@ -225,7 +227,8 @@ WORDS = st.sampled_from(
 @given(st.sampled_from(sorted(CODE)), st.data())
 def test_no_proposal_adds_an_error(language: str, data: st.DataObject) -> None:
     """In the file with it, whatever was edited before."""
-    lines, edits = CODE[language].split("\n"), list[FinishedEdit]()
+    lines = CODE[language].split("\n")
+    edits = list[FinishedEdit]()
     for _ in range(data.draw(st.integers(1, 3))):
         row = data.draw(st.integers(0, len(lines) - 1))
         tokens = re.findall(r"\w+|\W", lines[row])

@@ -114,7 +114,8 @@ RIGHT = {
 
 
 def asked(model: str) -> tuple[Format, Ask]:
-    found, about = format_of(model), ask((FIRST, NEWEST), NOW, NAMES, SHOWN)
+    found = format_of(model)
+    about = ask((FIRST, NEWEST), NOW, NAMES, SHOWN)
     assert found is not None
     assert about is not None
     return found, about
@@ -203,7 +204,8 @@ def test_secrets_are_not_sent() -> None:
 
 def test_the_line_above_an_edit_may_tell_of_a_secret() -> None:
     """An edit is shown without it, also when the user works elsewhere by then."""
-    value, other = "  r3Vyww0xakpfPE*x", "  IFsKixR57DJMt~8L"
+    value = "  r3Vyww0xakpfPE*x"
+    other = "  IFsKixR57DJMt~8L"
     edits = [
         FinishedEdit(URI, 19, (value,), (other, "next: 1"), "password: |", at=0.5),
         FIRST,

@@ -136,7 +136,8 @@ def test_the_log_is_bounded() -> None:
 def test_a_message_of_many_edits_and_a_whole_text_say_the_same(end: str) -> None:
     """A rename by the editor, in one message or as a new text."""
     text = end.join(["old = 1", "", "print(old)", ""])
-    parts, whole = Editor(text), Editor(text)
+    parts = Editor(text)
+    whole = Editor(text)
     parts.apply(
         [Edit(Position(2, 6), Position(2, 9), "new"), Edit(Position(0, 0), Position(0, 3), "new")]
     )

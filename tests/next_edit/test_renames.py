@@ -249,14 +249,16 @@ def test_keyword_arguments_in_another_file(
 
 def test_parameters_that_moved_were_not_renamed() -> None:
     """The names are there still, in another order."""
-    before, after = ("def f(one, two, three):",), ("def f(zero, one, two):",)
+    before = ("def f(one, two, three):",)
+    after = ("def f(zero, one, two):",)
     text = text_of("a", [*after, "    return one + two + three"])
     assert propose([FinishedEdit("a", 0, before, after)], [text]) is None
 
 
 def test_another_definition_in_the_place_of_a_use_is_no_rename() -> None:
     """What is around the name tells: it was called, and is defined now."""
-    before, after = ("    return make(Parts(each))",), ("    let parts = join(each);",)
+    before = ("    return make(Parts(each))",)
+    after = ("    let parts = join(each);",)
     text = EditedText("a", "rust", ("fn f() {", *after, "    Parts(parts)", "}"))
     assert propose([FinishedEdit("a", 1, before, after)], [text]) is None
 

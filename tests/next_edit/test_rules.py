@@ -75,7 +75,8 @@ LINE = st.lists(st.sampled_from(["foo", "ba", "(", ")", " ", ", ", "=", "1"]), m
 @given(LINE, LINE)
 def test_token_changes_lead_from_one_line_to_the_other(before: str, after: str) -> None:
     """Each says where it was, and what was there."""
-    made, end = list[str](), 0
+    made = list[str]()
+    end = 0
     found = token_changes(before, after)
     old = tokens(before)
     for change in found:
@@ -100,7 +101,8 @@ BLOCK = st.lists(LINE, max_size=5).map(tuple)
 @given(BLOCK, BLOCK)
 def test_the_changes_of_an_edit_add_up_to_it(before: tuple[str, ...], after: tuple[str, ...]):
     """Made one after the other, they lead from the lines before to those after."""
-    lines, shift = list(before), 0
+    lines = list(before)
+    shift = 0
     for change in changes(before, after):
         start = change.offset + shift
         assert tuple(lines[start : start + len(change.before)]) == change.before

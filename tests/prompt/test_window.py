@@ -40,7 +40,8 @@ def insert(doc: Document, at: Position, text: str) -> Document:
 
 def test_prefix_middle_and_suffix_are_the_text_around_the_cursor() -> None:
     """What the model sees joins to what stands in the file."""
-    doc, here = document(), Position(50, 8)
+    doc = document()
+    here = Position(50, 8)
     window = place_window(doc, here, BUDGET, None)
     seen = window.prefix + doc.before(here, window.anchor) + window.suffix
     assert seen in CODE
@@ -53,7 +54,8 @@ def test_of_a_long_line_only_what_stands_next_to_the_cursor_is_seen(column: int)
     """A file may be one line; all that is done with a prompt would hold up the editor."""
     budget = Budget(prefix=400, suffix=200, middle=800)
     line = "".join(map(str, range(50_000)))[:200_000]
-    doc, here = document(f"above = 1\n{line}\nbelow = 2\n"), Position(1, column)
+    doc = document(f"above = 1\n{line}\nbelow = 2\n")
+    here = Position(1, column)
     window = place_window(doc, here, budget, None)
     assert doc.before(here, window.anchor).endswith(line[max(0, column - LINE_CHARS) : column])
     assert len(doc.before(here, window.anchor)) <= LINE_CHARS + budget.middle
@@ -144,10 +146,8 @@ def test_typing_anything_after_the_anchor_leaves_prefix_and_middle_exact(
     here = doc.clamp(Position(line, column))
     window = place_window(doc, here, BUDGET, None)
     longer = insert(doc, here, typed)
-    n_lines, last = (
-        len(open_document("", "", 0, typed).lines) - 1,
-        open_document("", "", 0, typed).lines[-1],
-    )
+    n_lines = len(open_document("", "", 0, typed).lines) - 1
+    last = open_document("", "", 0, typed).lines[-1]
     there = longer.clamp(Position(here.line + n_lines, len(last) + (0 if n_lines else here.column)))
     if fit(window, longer, there, BUDGET) is not Fit.LOST:
         before = longer.between(Position(0, 0), there)

@@ -25,10 +25,12 @@ class ColdServer:
 
     def __init__(self, says: str = "value_one + value_two") -> None:
         choice = {"text": says, "finish_reason": "stop"}
-        self.says, self.url = says, ""
+        self.says = says
+        self.url = ""
         self.listed = json.dumps(LISTED).encode()
         self.stream = b"data: %s\n\ndata: [DONE]\n\n" % json.dumps({"choices": [choice]}).encode()
-        self.is_loaded, self.status = False, 200
+        self.is_loaded = False
+        self.status = 200
         self.queues = False  # it says at once that the request waits its turn
         self.n_begun = self.n_given_up = 0
         self.bodies: list[Any] = []

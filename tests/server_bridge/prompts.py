@@ -15,7 +15,8 @@ TYPED = read_lines(MIDDLING, 620, 635)
 def prompt(middle: str = "", forced: str = "", at: int = 500) -> Prompt:
     """Return a gap at a line of a long file, with one other file for context."""
     chunks = (Chunk("lib/first.py", "".join(LINES[:40])),)
-    prefix, suffix = "".join(LINES[at - 60 : at]), "".join(LINES[at : at + 20])
+    prefix = "".join(LINES[at - 60 : at])
+    suffix = "".join(LINES[at : at + 20])
     return Prompt("demo", chunks, "app/main.py", prefix, suffix, middle, (), forced)
 
 

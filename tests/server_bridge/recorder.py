@@ -31,7 +31,8 @@ class Recorder(ThreadingHTTPServer):
 
     def __init__(self, port: int, status: int, answer: Answer) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
-        self.status, self.answer = status, answer
+        self.status = status
+        self.answer = answer
         self.headers: dict[str, str] = {}
         self.heard: list[Heard] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
@@ -44,7 +45,8 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         heard = Heard(self.command, self.path, body, self.headers["Authorization"])
         self.server.heard.append(heard)
-        status, answer = self.server.status, self.server.answer
+        status = self.server.status
+        answer = self.server.answer
         if callable(answer):
             status, answer = answer(heard)
         elif isinstance(answer, dict):

@@ -22,7 +22,8 @@ REQUEST = Request(short("    def "), n_predict=4)
 
 def test_settings_that_cannot_work_say_what_to_set() -> None:
     """A kind without its address names the setting to change, also in a list of endpoints."""
-    llama, openai = BackendSettings("llama-server"), BackendSettings("openai")
+    llama = BackendSettings("llama-server")
+    openai = BackendSettings("openai")
     for settings in (llama, openai, BackendSettings(endpoints=(openai,))):
         with pytest.raises(BackendUnusable, match=r"fim\.backend"):
             open_backend(settings)

@@ -57,7 +57,8 @@ KINDS = [
 ]
 RANDOM = "qwen-tiny"  # the model of tests/mlx_server.py
 SENTENCEPIECE = "fim-tiny-sentencepiece.gguf"
-PLAIN, CHAT = "fim-tiny-plain.gguf", "fim-tiny-chat.gguf"
+PLAIN = "fim-tiny-plain.gguf"
+CHAT = "fim-tiny-chat.gguf"
 BLOCK = 32  # tokens; vLLM's smallest on a CPU
 FORCED = ["retur", " é🎉", '\t"', "\\", "a\n  b", "]\x07[", "日本語"]
 
@@ -69,9 +70,11 @@ async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Model]:
         yield fake_backend.FakeBackend()
         return
     kind: Any = "openai" if request.param in OTHERS else request.param
-    model, url = "", ""
+    model = ""
+    url = ""
     if request.param in UNUSUAL:
-        kind, model = "embedded", str(request.getfixturevalue("unusual_models")[request.param])
+        kind = "embedded"
+        model = str(request.getfixturevalue("unusual_models")[request.param])
     elif request.param != "embedded":
         server = f"{request.param}_url" if request.param in OTHERS else "url"
         url = request.getfixturevalue(server)
@@ -116,7 +119,8 @@ async def test_counts_by_parts(backend: Model) -> None:
 
 async def test_control_tokens_in_a_file_are_text(backend: Model) -> None:
     """What looks like a special token in a user's file is counted as the characters it is."""
-    plain, evil = prompt(), "<|fim_middle|>" * 10
+    plain = prompt()
+    evil = "<|fim_middle|>" * 10
     before = await backend.measure(plain)
     after = await backend.measure(
         replace(plain, prefix=plain.prefix + evil, chunks=(Chunk(evil, evil),), middle=evil)
@@ -129,7 +133,8 @@ async def test_control_tokens_in_a_file_are_text(backend: Model) -> None:
 async def test_greedy_is_repeatable_and_spelled_by_its_tokens(backend: Model) -> None:
     """The same request gives the same text, and the tokens spell it with their log-probabilities."""
     request = Request(prompt("    def __init__("), n_predict=12)
-    first, second = await backend.complete(request), await backend.complete(request)
+    first = await backend.complete(request)
+    second = await backend.complete(request)
     assert first.text == second.text != ""
     assert b"".join(t.text for t in first.tokens).decode() == first.text
     assert b"".join(t.text for t in first.middle).decode() == request.prompt.middle
@@ -144,10 +149,12 @@ async def test_short_requests_give_the_text_of_one(backend: Model, portion: int)
         pytest.skip("it spells words as no tokenizer would, and text is all that it is given back")
     start = prompt("    def __init__(self")  # no two tokens are about as likely behind it
     whole = await backend.complete(Request(start, n_predict=21))
-    text, reply = "", None
+    text = ""
+    reply = None
     while len(text) < len(whole.text) and (reply is None or reply.stop is Stop.LIMIT):
         reply = await backend.complete(Request(start, n_predict=portion))
-        text, start = text + reply.text, append_text(start, reply.text, reply.tokens)
+        text = text + reply.text
+        start = append_text(start, reply.text, reply.tokens)
         assert reply.timings.expected_n in (None, reply.timings.cache_n)
     assert text == whole.text
 
@@ -197,7 +204,8 @@ async def test_a_closed_stream_is_gone_on_with(backend: Model, n_pieces: int) ->
         cost = replies[0].timings
         assert cost.expected_n in (None, cost.cache_n)
         assert cost.prompt_n <= 2 or not counts(backend)
-        text, request = text + "".join(reply.text for reply in replies), rest(request, *replies)
+        text = text + "".join(reply.text for reply in replies)
+        request = rest(request, *replies)
         if replies[-1].stop is not Stop.LIMIT:
             break
     assert text == whole
@@ -234,7 +242,8 @@ async def test_a_stop_string_is_not_in_the_text(backend: Model) -> None:
     free = await backend.complete(request)
     stop = "\n" if "\n" in free.text else free.text[8:11]
     stopped = replace(request, stop=(stop,))
-    reply, replies = await backend.complete(stopped), await streamed(backend, stopped)
+    reply = await backend.complete(stopped)
+    replies = await streamed(backend, stopped)
     assert reply.text == free.text.partition(stop)[0]
     assert "".join(each.text for each in replies) == reply.text
     assert replies[-1].stop is reply.stop
@@ -256,7 +265,8 @@ async def test_a_prompt_too_long_is_refused_with_numbers(backend: Model) -> None
     measured = await backend.measure(long)
     with pytest.raises(PromptTooLong) as caught:
         await backend.complete(Request(long, n_predict=16))
-    n_prompt, n_ctx = caught.value.n_prompt, caught.value.n_ctx
+    n_prompt = caught.value.n_prompt
+    n_ctx = caught.value.n_ctx
     assert n_prompt == measured.total + 1 or (n_prompt > n_ctx and not counts(backend))
     assert n_ctx == backend.state.n_ctx
     with pytest.raises(PromptTooLong):
@@ -340,7 +350,8 @@ async def test_an_instruction_leaves_what_suggestions_have(backend: Model) -> No
 
 async def test_several_files_in_turn_are_predicted(backend: Model) -> None:
     """Whatever the server evicts, saves and loads when files alternate, we know it beforehand."""
-    places, agreed = [300, 700, 1100, 1500], []
+    places = [300, 700, 1100, 1500]
+    agreed = []
     for n, (middle, half) in enumerate(list(keystrokes(8))[:24]):
         place = places[n * n % 7 % 4]
         typed = replace(prompt(middle, half, at=place), path=f"f{place}.py")
@@ -359,7 +370,8 @@ async def test_a_tape_that_begins_inside_a_character_is_shortened(backend: Model
 
 async def test_speed_and_density_are_measured(backend: Model) -> None:
     """The state learns from real requests how fast the machine is and how long tokens are."""
-    state, guess = backend.state, State(Health.UNKNOWN, "")
+    state = backend.state
+    guess = State(Health.UNKNOWN, "")
     assert 2 < state.chars_per_token < 5
     assert state.chars_per_token != guess.chars_per_token
     if state.kind == "fake":

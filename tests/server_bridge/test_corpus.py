@@ -99,7 +99,8 @@ async def test_what_a_server_refuses_means_what_it_says(server: Entry, entry: En
     refused = entry.get("refuses")
     answer = answering(server, entry, lambda asked: not refused or refused in asked)
     with recorder(answer=answer) as running:
-        http, model = Http(running.url), server.get("model", "")
+        http = Http(running.url)
+        model = server.get("model", "")
         async with aclosing(OpenAiServer(http, model)) as backend:
             if refused:
                 assert server["answers"][0]["shown"] in (await backend.complete(ASKED)).text
@@ -119,7 +120,8 @@ LONG = [param for param in each("errors") if param.values[1].get("means") == "Pr
 @pytest.mark.parametrize(("server", "entry"), LONG)
 async def test_a_shorter_prompt_follows_one_that_was_too_long(server: Entry, entry: Entry) -> None:
     """Within four tries the editor has its suggestion."""
-    n_refused, first = 0, server["answers"][0]
+    n_refused = 0
+    first = server["answers"][0]
     # The figures of a recorded answer are not about this prompt.
     answer = {**first, "body": first["body"].replace('"usage"', '"cost"')}
     server = {**server, "answers": [answer]}

@@ -58,7 +58,8 @@ def running(name: str, folder: Path, *, outside: bool) -> AbstractAsyncContextMa
 
 def window(at: int) -> Prompt:
     """Return the prompt at a line of a file, behind ten chunks."""
-    above, below = LINES[at - WINDOW : at], LINES[at : at + WINDOW]
+    above = LINES[at - WINDOW : at]
+    below = LINES[at : at + WINDOW]
     return Prompt("repo", CHUNKS, "fixtures.py", "".join(above), "".join(below))
 
 
@@ -69,7 +70,8 @@ async def warm(backend: Model, prompt: Prompt) -> int:
 
 async def typed(backend: Model, at: Prompt) -> tuple[list[int], int]:
     """Return tokens evaluated at each key of a text that the model never suggests, and wrong predictions."""
-    costs, n_wrong = [], 0
+    costs = []
+    n_wrong = 0
     text = "".join(f"    name_{n} = {n}\n" for n in range(N_KEYS))
     for n in range(N_KEYS):
         request = Request(replace(at, middle=text[: 4 * n]), 6)
@@ -87,7 +89,8 @@ def at_share(values: Sequence[int], share: float) -> int:
 async def test_typing_and_jumps_cost_what_is_new(name: str, *, outside: bool, tmp_path) -> None:
     """A few tokens per key, and the window after a jump, although the server cannot cut its state."""
     async with running(name, tmp_path, outside=outside) as backend:
-        first, second = window(200), window(1200)
+        first = window(200)
+        second = window(1200)
         assert await warm(backend, first) <= 3 * STEP
         costs, n_wrong = await typed(backend, first)
         assert at_share(costs, 0.5) <= (9 if name in RECURRENT else 4)

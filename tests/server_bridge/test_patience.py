@@ -37,7 +37,9 @@ def test_each_server_has_a_rule_and_each_is_tried() -> None:
 @pytest.mark.parametrize(("server", "looks", "step", "n_looks"), RUNS)
 def test_what_follows(server: ServerKind, looks: list[Seen], step: NextStep, n_looks: float):
     """A look every five seconds, until there is something to do."""
-    watch, n_seen, follows = Watch(server), 0, NextStep.WAIT
+    watch = Watch(server)
+    n_seen = 0
+    follows = NextStep.WAIT
     while follows is NextStep.WAIT and n_seen < len(looks):
         follows = watch.decide(looks[n_seen], n_seen * LOOK_S)
         n_seen += 1

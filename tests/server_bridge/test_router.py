@@ -27,7 +27,8 @@ REQUEST = Request(short("    def "), n_predict=4)
 @pytest.fixture(scope="module")
 def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return a router with two models, none of them loaded."""
-    folder, port = tmp_path_factory.mktemp("models"), free_port()
+    folder = tmp_path_factory.mktemp("models")
+    port = free_port()
     for name in ("coder", "writer"):
         shutil.copy(BUNDLED, folder / f"{name}.gguf")
     command = [PROGRAM, "--models-dir", str(folder), "--port", str(port), "--offline"]

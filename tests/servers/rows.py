@@ -42,7 +42,10 @@ MOST_STEPS = 20
 ROUNDS = 5
 YES = "yes"
 # Where a row is not about a server.
-NO_CONTEXT, NO_SWAP, NO_PATH, NO_KEY = "no context", "none to swap", "not of this kind", "no key"
+NO_CONTEXT = "no context"
+NO_SWAP = "none to swap"
+NO_PATH = "not of this kind"
+NO_KEY = "no key"
 NOTHING = {NO_CONTEXT, NO_SWAP, NO_PATH, NO_KEY, "not run"}
 Row = Callable[[Running], Awaitable[str]]
 

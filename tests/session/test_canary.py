@@ -106,7 +106,8 @@ async def project(
     (root / "linked.py").symlink_to(tmp_path / "outside/far.py")
     (root / "folder").symlink_to(tmp_path / "outside")
     bodies: list[str] = []
-    send, stream = Http._send, Http.stream
+    send = Http._send
+    stream = Http.stream
 
     async def tapped(self, method, path, body, extensions):
         bodies.append(json.dumps(json.loads(body), ensure_ascii=False) if body else path)
@@ -156,7 +157,8 @@ async def test_no_canary_ever_reaches_the_model(project: Project) -> None:
     project.session.handle(events.Closed(project.uri("keys.py")))
     await project.type(main, f"ight(self.weight)\n\n    api_key = '{KEYS['openai']}'\n    ")
     await project.type(main, "def total(self, rate):\n        return self.price() * ")
-    sent, sent_after = "\n".join(project.bodies), "\n".join(project.bodies[before:])
+    sent = "\n".join(project.bodies)
+    sent_after = "\n".join(project.bodies[before:])
     assert "PUBLIC" in sent_after, "the ring must have been at work"
     assert "CANARY" not in sent.replace("CANARY_later", "").replace("CANARY_moved", "")
     assert "CANARY" not in sent_after

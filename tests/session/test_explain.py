@@ -73,7 +73,8 @@ async def test_to_ask_why_is_no_request(typist: Typist, backend: FakeBackend) ->
     """The model is asked nothing, and nothing is counted, remembered or evaluated for it."""
     typist.type(f"{HEADER}\n    return weight * ra")
     await wait_judged(typist.session)
-    before, warmed = typist.session.stats(), [*backend.warmed]
+    before = typist.session.stats()
+    warmed = [*backend.warmed]
     why = await typist.session.explain(typist.uri, typist.cursor)
     assert why.answer.end.outcome == "not asked"
     assert (typist.session.stats(), backend.seen, backend.warmed) == (before, [], warmed)

@@ -57,7 +57,8 @@ def typist(open_session: OpenSession) -> Write:
 
 async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(typist: Write) -> None:
     """They are told as they are written; behind the file stand the selection and the instruction."""
-    backend, heard = says(ANSWER), list[Sequence[str]]()
+    backend = says(ANSWER)
+    heard = list[Sequence[str]]()
     answer = await edit(typist(backend), heard=heard)
     assert (answer.first, answer.last, answer.lines, answer.note) == (3, 5, NEW, "")
     assert NEW[:1] in heard
@@ -201,7 +202,8 @@ async def test_a_cancelled_edit_stops_before_its_next_step(typist: Write, call: 
     """No text is asked for behind a prompt, and no more while it is written."""
     backend = says(ANSWER)
     backend.state = dataclasses.replace(backend.state, prefill_per_s=100)  # a step is 25 tokens
-    user, goes_on = typist(backend), True
+    user = typist(backend)
+    goes_on = True
     backend.hold(call)
     work = asyncio.create_task(user.session._edits.edit(user.uri, AREA, lambda _: goes_on))
     await backend.until_held()
@@ -254,7 +256,8 @@ async def test_a_further_instruction_goes_on_with_the_last_answer(typist: Write)
 async def test_a_suggestion_comes_while_an_answer_is_written(typist: Write) -> None:
     """It waits for one token of the answer, not for all of it."""
     backend = says("\n".join(["y = 1"] * 20 + ["```"]))
-    user, order = typist(backend), list[str]()
+    user = typist(backend)
+    order = list[str]()
 
     async def suggest() -> None:
         await user.session.complete(user.uri, Position(8, 20), invoked=True)

@@ -28,7 +28,8 @@ from tests.typist import ROOT, wait_judged
 
 pytestmark = pytest.mark.promise("rules-act-at-once")
 
-URI, OTHER = f"{ROOT}/a.py", f"{ROOT}/b.py"
+URI = f"{ROOT}/a.py"
+OTHER = f"{ROOT}/b.py"
 TEXT = "def area(width, height):\n    return width * height\n"
 
 
@@ -36,7 +37,8 @@ class Disk:
     """It gives verdicts one by one; *n_forgotten* counts ends of the engine."""
 
     def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.session, self.looks = session, list[asyncio.Future[str]]()
+        self.session = session
+        self.looks = list[asyncio.Future[str]]()
         self.n_forgotten = 0
         monkeypatch.setattr(session._open.workspaces.verdicts, "find", self._find)
         monkeypatch.setattr(session.connection, "forget", self._forget)
@@ -192,7 +194,8 @@ async def test_many_documents_take_turns(disk: Disk, monkeypatch, event: events.
     for uri in uris:
         disk.session.handle(events.Opened(uri, "python", 1, TEXT))
     await disk.until(judging.AT_ONCE)
-    n_read, n_tasks = paths._read.cache_info().misses, len(asyncio.all_tasks())
+    n_read = paths._read.cache_info().misses
+    n_tasks = len(asyncio.all_tasks())
     disk.session.handle(event)
     await disk.rest()
     assert len(disk.looks) == judging.AT_ONCE
@@ -245,7 +248,8 @@ async def test_what_settings_may_hide_is_not_looked_at(monkeypatch: pytest.Monke
 def test_what_is_kept_of_no_file_goes(tmp_path: Path) -> None:
     """What cannot be judged stays: it is in no prompt, and may be public."""
     (tmp_path / "a.py").touch()
-    file, other = (tmp_path / "a.py").as_uri(), "git:/w/a.py"
+    file = (tmp_path / "a.py").as_uri()
+    other = "git:/w/a.py"
     late = PrivacyConfig(unknown="late")
     assert Verdicts(lambda: ()).list_private({file, other}, late) == {other}
 

@@ -40,7 +40,8 @@ class Kept:
     """A folder of workspaces, and one of what was saved of them."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.cache = folder, folder / "cache"
+        self.folder = folder
+        self.cache = folder / "cache"
 
     def write(self, name: str) -> Path:
         file = self.folder / name

@@ -29,7 +29,8 @@ MODEL = "qwen"
 STATE = State(Health.READY, "fake", model=MODEL, n_ctx=4096)
 ABOVE = "def f():\n"
 SHOWN = Window(0, 0, "", "")  # all of the document is the middle
-SURE, UNSURE = -0.01, -9.0
+SURE = -0.01
+UNSURE = -9.0
 
 
 def request(typed: str, *, invoked: bool = False) -> CompletionRequest:
@@ -48,7 +49,8 @@ def decoding(
     prompt = compose(frame, ABOVE + typed)
     asked = request(typed)
     began = Completion(asked, SHOWN, ABOVE + typed, prompt, 128)
-    began.raw, began.state = prompt.forced + text, state
+    began.raw = prompt.forced + text
+    began.state = state
     spelled = (prompt.forced, SURE), (text, logprob)
     began.tokens = tuple(Token(1, part.encode(), sure) for part, sure in spelled)
     began.is_unsure = logprob < began._least
@@ -82,7 +84,8 @@ ROWS = {
 @pytest.mark.parametrize("source", ["kept", "decoded", "said"])
 def test_what_is_left_is_the_same_everywhere(source: str, row: Row) -> None:
     """Of a text that is kept, of one that is being decoded, and of the text itself."""
-    known, place = KnownText(), request(row.typed)
+    known = KnownText()
+    place = request(row.typed)
     if source == "kept":
         known.kept.put(request(row.before).cursor, Candidate(row.text, row.whole), MODEL)
         found = known.at(place, MODEL)
@@ -151,7 +154,8 @@ def test_how_far_a_generation_is(generation: Generation, typed: str, known: Know
 
 def test_a_generation_that_rests_is_over_until_it_is_joined() -> None:
     """What came is the answer then."""
-    generation, known = decoding("    ret", "urn"), KnownTexts()
+    generation = decoding("    ret", "urn")
+    known = KnownTexts()
     known.begin(generation)
     generation.happen(StreamEvent.KEY)
     assert generation.completion.at(request("    ret")).is_over
@@ -161,7 +165,8 @@ def test_a_generation_that_rests_is_over_until_it_is_joined() -> None:
 
 def test_what_ended_is_kept_and_no_longer_joined() -> None:
     """Its text is found where it began, once."""
-    generation, known = decoding("    ret", "urn x", StreamState.WHOLE), KnownTexts()
+    generation = decoding("    ret", "urn x", StreamState.WHOLE)
+    known = KnownTexts()
     known.begin(generation)
     assert known.joinable(generation.doc, request("    ret")) is generation
     for _ in range(2):

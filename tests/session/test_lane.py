@@ -30,7 +30,8 @@ class Odd(FakeBackend):
     def __init__(self, cached: Iterator[int], evaluated: int = STEP) -> None:
         super().__init__()
         self.state = dataclasses.replace(self.state, prefill_per_s=200.0)
-        self.cached, self.evaluated = cached, evaluated
+        self.cached = cached
+        self.evaluated = evaluated
         self.n_steps = 0
 
     async def measure(self, prompt: Prompt) -> Measure:
@@ -77,7 +78,8 @@ def lane_to(backend: FakeBackend, *kinds: str) -> Lane:
 )  # fmt: skip
 async def test_the_steps_end_whatever_is_said_of_the_cache(cached: Iterator[int]) -> None:
     """They take twice the tokens of the prompt at most, and others run between them."""
-    backend, n_turns = Odd(cached), 0
+    backend = Odd(cached)
+    n_turns = 0
 
     async def others() -> None:
         nonlocal n_turns
@@ -117,7 +119,8 @@ async def test_background_steps_end_whatever_is_said_of_them(evaluated: int) -> 
 
 async def test_what_was_spent_on_a_prompt_keeps_none_of_its_text() -> None:
     """A document that was closed, or is private now, is not held for the number of its steps."""
-    lane, prompt = lane_to(Odd(itertools.repeat(0))), dataclasses.replace(PROMPT)
+    lane = lane_to(Odd(itertools.repeat(0)))
+    prompt = dataclasses.replace(PROMPT)
     await lane.ahead("prefill", prompt, await lane.model(Permission()))
     assert not [holder for holder in gc.get_referrers(prompt) if isinstance(holder, dict)]
 
@@ -135,7 +138,8 @@ async def test_what_is_left_for_the_request_makes_no_step() -> None:
 
 async def write_beside_a_step(backend: FakeBackend, *, can_rest: bool) -> None:
     """Have a text written; a step waits for the model as soon as its first piece has come."""
-    lane, waiting = lane_to(backend), list[asyncio.Task[None]]()
+    lane = lane_to(backend)
+    waiting = list[asyncio.Task[None]]()
 
     async def look(_: object) -> None:
         pass

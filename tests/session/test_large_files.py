@@ -17,10 +17,12 @@ from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, ROOT, rewrite, wait_judged
 
-A, B = f"{ROOT}/a.py", f"{ROOT}/b.py"
+A = f"{ROOT}/a.py"
+B = f"{ROOT}/b.py"
 MOST = 60
 LINE = "price = total(cart)\n"
-LARGE, SMALL = LINE * 4, LINE * 2
+LARGE = LINE * 4
+SMALL = LINE * 2
 
 
 @pytest.fixture(autouse=True)
@@ -60,8 +62,10 @@ async def test_work_under_way_shows_nothing_of_what_grew(session: Session) -> No
     """A permit from before it does not count, whatever text it is for, nor once it is small."""
     start(session, A, SMALL)
     await wait_judged(session)
-    doc, at = session._open.by_uri[A], Position(2, 0)
-    permit, prompt = doc.permit(), Prompt("repo", (), "a.py", SMALL, "", "")
+    doc = session._open.by_uri[A]
+    at = Position(2, 0)
+    permit = doc.permit()
+    prompt = Prompt("repo", (), "a.py", SMALL, "", "")
     permit(prompt)
     session.handle(Changed(A, 2, (Edit(at, at, LARGE),)))
     with pytest.raises(Withdrawn, match="too large"):
@@ -82,7 +86,8 @@ async def test_a_change_of_the_rules_does_not_make_it_usable(session: Session) -
 
 
 place = st.builds(Position, st.integers(0, 9), st.integers(0, 9))
-ends, texts = st.tuples(place, place).map(sorted), st.text("ab\n", max_size=30)
+ends = st.tuples(place, place).map(sorted)
+texts = st.text("ab\n", max_size=30)
 edit = st.builds(lambda ends, text: Edit(ends[0], ends[1], text), ends, texts)
 edits = st.lists(
     st.one_of(st.builds(rewrite, st.text("ab\n", max_size=90)), edit), min_size=1, max_size=3
@@ -94,7 +99,8 @@ def test_the_text_is_that_of_the_editor(text: str, changes: list[list[Edit]]) ->
     """Large or not, and it is taken for large when it is."""
 
     async def follow() -> None:
-        session, client = Session(QUICK, lambda _: FakeBackend()), open_document(A, "", 1, text)
+        session = Session(QUICK, lambda _: FakeBackend())
+        client = open_document(A, "", 1, text)
         start(session, A, text)
         for number, change in enumerate(changes):
             client = apply_edits(client, change, number)

@@ -37,7 +37,8 @@ class Held:
     """A session with two files, *main* and the *other*, whose model can be held; all that it was sent."""
 
     def __init__(self, root: Path, cache: Path) -> None:
-        self.root, self.cache = root, cache
+        self.root = root
+        self.cache = cache
         self.backend = FakeBackend()
         self.session = Session(QUICK, lambda _: self.backend, cache)
         (root / "shop.py").write_text(PRIVATE)

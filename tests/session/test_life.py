@@ -37,7 +37,8 @@ def test_a_stream_lives_by_the_table(state: StreamState, event: StreamEvent) -> 
 
 def test_each_state_is_reached_and_ends() -> None:
     """From the first one; and from each that has not ended a way leads to each end."""
-    reached, left = set[StreamState](), [StreamState.GENERATING]
+    reached = set[StreamState]()
+    left = [StreamState.GENERATING]
     while left:
         state = left.pop()
         if state not in reached:

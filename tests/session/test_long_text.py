@@ -21,7 +21,8 @@ WORDS = ("price", "count", "name", "rate", "order", "cart", "till", "shop", "tax
 
 def line(n: int) -> str:
     """Return a line like no other."""
-    left, right = WORDS[n % len(WORDS)], WORDS[n // len(WORDS) % len(WORDS)]
+    left = WORDS[n % len(WORDS)]
+    right = WORDS[n // len(WORDS) % len(WORDS)]
     return f"    {left}_{right}_{n} = {right}.{left}({n})\n"
 
 

@@ -31,7 +31,8 @@ BY_HAND = re.compile(r"_?(newest|latest|writing|n_texts|number)$")
 
 def test_older_work_is_told_and_cannot_release_newer() -> None:
     """Claims of one key end each other, in any order of their ends; those of other keys do not."""
-    newest, ended = Newest[str](), list[int]()
+    newest = Newest[str]()
+    ended = list[int]()
     older = newest.claim("a", lambda: ended.append(1))
     other = newest.claim("b", lambda: ended.append(2))
     newer = newest.claim("a", lambda: ended.append(3))

@@ -55,7 +55,8 @@ def test_a_stream_goes_on(
     n_waiting: int, lingers: bool, is_newest: bool, is_paused: bool, alone: bool, wanted: bool
 ) -> None:
     """For whom it is of use, and for a moment for the next key; never in the way of a newer request."""
-    newest, generation = Newest[str](), decoding("    ret", "urn")
+    newest = Newest[str]()
+    generation = decoding("    ret", "urn")
     generation.join(newest.claim(""))
     if not is_newest:
         newest.claim("")

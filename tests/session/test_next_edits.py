@@ -28,8 +28,11 @@ from tests.session.conftest import OpenSession
 from tests.typist import wait_explored
 
 PAGE = Path(__file__).parents[2] / "docs/next-edit.md"
-W, X = place("w"), place("x")
-A, B, OUT = f"{W}/a.py", f"{W}/b.py", f"{X}/c.py"
+W = place("w")
+X = place("x")
+A = f"{W}/a.py"
+B = f"{W}/b.py"
+OUT = f"{X}/c.py"
 TEXT = "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n"
 
 
@@ -51,7 +54,8 @@ class Desk:
         DESKS.append(self)
         workspaces = Workspaces()
         workspaces.roots = (W, X)
-        self.stats, self.now = Stats(), 0.0
+        self.stats = Stats()
+        self.now = 0.0
         self.model = ModelEdits(Config(), lambda _: None)
         self.open = OpenDocuments(workspaces, self.stats, Quietness(lambda: 0.0))
         self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model, Config)
@@ -140,7 +144,8 @@ async def test_a_search_in_an_older_text_ends(desk: Desk) -> None:
 
 async def test_a_source_that_fails_has_no_edit(desk: Desk, monkeypatch, caplog):
     """One line in the log, however many wait for it; the later ones are asked, and it is asked again."""
-    questions, works = list[object](), propose
+    questions = list[object]()
+    works = propose
 
     def fail(*_: object) -> None:
         raise IndexError
@@ -161,7 +166,8 @@ async def test_a_source_that_fails_has_no_edit(desk: Desk, monkeypatch, caplog):
 
 async def test_the_model_is_asked_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its prompt does not depend on the request."""
-    desk, asked = Desk(A, B), list[object]()
+    desk = Desk(A, B)
+    asked = list[object]()
 
     async def propose(*arguments: object) -> None:
         asked.append(arguments)

@@ -125,7 +125,8 @@ def test_what_is_on_screen_is_known(doc: OpenDocument) -> None:
 @pytest.mark.parametrize("is_a_key", [True, False])
 def test_only_keys_of_the_editor_tell_how_fast_its_user_types(is_a_key: bool) -> None:
     """Edits that another program's request shows come when it asks."""
-    documents, top = OpenDocuments(Workspaces(), Stats(), Quietness(lambda: 0.0)), Position(0, 0)
+    documents = OpenDocuments(Workspaces(), Stats(), Quietness(lambda: 0.0))
+    top = Position(0, 0)
     doc = documents.open("untitled:a", "python", 1, "")
     for version in range(2, 20):
         documents.change(doc, events.Changed(doc.uri, version, (Edit(top, top, "x"),), is_a_key))

@@ -52,7 +52,8 @@ async def test_folders_outside_of_workspaces_share_no_code(
     session: Session, backend: FakeBackend, tmp_path: Path
 ) -> None:
     """Two folders of one name with different parents: no prompt of one has a line of the other."""
-    here, there = tmp_path / "a/src", tmp_path / "b/src"
+    here = tmp_path / "a/src"
+    there = tmp_path / "b/src"
     typist(session, here / "other.py", CANARY)
     await work(typist(session, here / "main.py", CODE))
     assert "C4N4RY" in repr(backend.seen), "the ring must be at work"
@@ -70,7 +71,8 @@ async def test_folders_outside_of_workspaces_share_no_code(
 @pytest.mark.promise("private-files")
 async def test_lines_in_sight_are_of_the_same_folder(session: Session, tmp_path: Path) -> None:
     """Without a model, too, no line of another folder outside of workspaces is suggested."""
-    here, there = tmp_path / "a/src", tmp_path / "b/src"
+    here = tmp_path / "a/src"
+    there = tmp_path / "b/src"
     typist(session, here / "other.py", CANARY)
     user = typist(session, there / "main.py", "    C4N4RY = wei")
     await wait_judged(session)
@@ -119,7 +121,8 @@ async def test_a_document_costs_the_same_however_many_are_open(
 def _strings(session: Session) -> Iterator[str]:
     """Yield every string that the session's own objects hold."""
     gc.collect()
-    seen, todo = set[int](), list[object]([session])
+    seen = set[int]()
+    todo = list[object]([session])
     while todo:
         value = todo.pop()
         if id(value) in seen:

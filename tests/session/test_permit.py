@@ -28,9 +28,12 @@ class Wire:
     """The way to the model, where nothing passes after `hold`; and the disk, which then answers nothing."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._free, self._waits, self.disk = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._free = asyncio.Event()
+        self._waits = asyncio.Event()
+        self.disk = asyncio.Event()
         self._n_before = 1 << 30
-        run, find = Lane.run, Verdicts.find
+        run = Lane.run
+        find = Verdicts.find
 
         async def wait_and_run(*arguments):
             self._n_before -= 1
@@ -149,7 +152,8 @@ def list_state(held: Held) -> tuple[object, ...]:
     """Return what is the user's, and what was made for the model."""
     doc = held.session._open.by_uri[held.main.uri]
     workspace = doc.workspace
-    memory, shown = workspace.memory, dict(workspace._shown)
+    memory = workspace.memory
+    shown = dict(workspace._shown)
     users = (doc.place, doc.last_answer, doc.displayed, doc.used, memory._yanks, {**memory._edited})
     return (*users, doc.view, doc.view.ladder.current, workspace.evaluated, memory.ring, shown)
 

@@ -59,7 +59,8 @@ async def test_a_file_that_is_judged_late_is_evaluated_ahead_all_the_same(
 ) -> None:
     """Where the user came to it before the verdict, and then rests."""
     session = open_session()
-    judge, may_end = session._workspaces.verdicts.find, asyncio.Event()
+    judge = session._workspaces.verdicts.find
+    may_end = asyncio.Event()
 
     async def judge_late(*what: Any) -> Any:
         await may_end.wait()
@@ -185,7 +186,8 @@ async def test_after_a_rest_little_is_evaluated_where_a_line_ends(key: str, line
 async def evaluated_ahead(*, looks: bool) -> int:
     """Return how much is evaluated ahead, with a report each second where the model worked."""
     session = Session(QUICK, lambda _: Slow())
-    typist, before = Typist(session, CODE), 0
+    typist = Typist(session, CODE)
+    before = 0
     session.handle(events.CursorMoved(typist.uri, Position(150, 0)))
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -210,7 +212,8 @@ async def test_a_secret_in_the_name_of_a_file_silences_nothing(
     open_session: OpenSession, backend: FakeBackend
 ) -> None:
     """Prompts are answered, without its code."""
-    session, key = open_session(backend=backend), "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    session = open_session(backend=backend)
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     Typist(session, SECOND, f"{ROOT}/app/{key}.py")
     typist = Typist(session, CODE)
     typist.type("\n")

@@ -24,7 +24,8 @@ class Clocks:
     """Seconds, and the time on the wall."""
 
     def __init__(self) -> None:
-        self.now, self.wall = 0.0, datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+        self.now = 0.0
+        self.wall = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
     def quietness(self) -> Quietness:
         return Quietness(lambda: self.now, lambda: self.wall)
@@ -39,7 +40,8 @@ class Screen:
         self.clocks = Clocks()
         self.quiet = self.clocks.quietness()
         self._acceptance = Acceptance(Stats(), self.quiet)
-        self._document, self._at = open_document("file:///a.py", "python", 1, "wi"), Position(0, 2)
+        self._document = open_document("file:///a.py", "python", 1, "wi")
+        self._at = Position(0, 2)
 
     def offer(self, text: str = TEXT, *, by_itself: bool = True) -> None:
         edits = [("1", Edit(self._at, self._at, text))]

@@ -184,7 +184,8 @@ def test_folders_that_are_not_used_any_more_are_dropped(monkeypatch: pytest.Monk
         return all_.of(paths.locate(f"{place(folder)}/a.py", all_.roots), lambda: in_use)
 
     all_.roots = (place("one"), place("two"))
-    one, two = of("one"), of("two")
+    one = of("one")
+    two = of("two")
     all_.roots = (place("two"),)
     assert [*all_] == [one, two]
     outside = of("x0")

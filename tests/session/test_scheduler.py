@@ -40,7 +40,8 @@ async def settled() -> None:
 
 async def test_a_foreground_step_waits_for_the_one_on_the_wire_only() -> None:
     """Background steps left to do come after it."""
-    work, scheduler = Work(), Scheduler(("warm",))
+    work = Work()
+    scheduler = Scheduler(("warm",))
     scheduler.background("warm", work.step("warm", n_steps=3))
     await settled()
     front = asyncio.create_task(scheduler.foreground(work.step("front")))
@@ -63,7 +64,8 @@ async def test_a_foreground_step_waits_for_the_one_on_the_wire_only() -> None:
 )
 async def test_background_jobs_behind_a_request(jobs: list[tuple[str, str]], ran: list[str]):
     """The newest of a kind runs, and the kinds are served in their order."""
-    work, scheduler = Work(), Scheduler(("speculate", "warm"))
+    work = Work()
+    scheduler = Scheduler(("speculate", "warm"))
     front = asyncio.create_task(scheduler.foreground(work.step("front")))
     await settled()
     for kind, name in jobs:
@@ -77,7 +79,8 @@ async def test_background_jobs_behind_a_request(jobs: list[tuple[str, str]], ran
 
 async def test_what_observes_is_no_work() -> None:
     """It waits for the wire, and neither ends the step on it nor has a job wait longer."""
-    work, scheduler = Work(), Scheduler(("warm",))
+    work = Work()
+    scheduler = Scheduler(("warm",))
     scheduler.background("warm", work.step("warm"))
     await settled()
     observing = asyncio.create_task(scheduler.observe(work.step("look")))
@@ -94,7 +97,8 @@ async def test_what_observes_is_no_work() -> None:
 
 async def test_a_failing_job_ends_alone() -> None:
     """An error in the background is logged, and the lane goes on."""
-    work, scheduler = Work(), Scheduler(("speculate", "warm"))
+    work = Work()
+    scheduler = Scheduler(("speculate", "warm"))
 
     async def broken() -> bool:
         raise ValueError
@@ -111,7 +115,8 @@ async def test_work_that_leaves_itself_for_later_ends(caplog: pytest.LogCaptureF
     """After some rounds without result, ever more seldom, with a line in the log; others go on."""
     caplog.set_level("INFO")
     ran: list[tuple[str, float]] = []
-    scheduler, loop = Scheduler(("always", "once")), asyncio.get_running_loop()
+    scheduler = Scheduler(("always", "once"))
+    loop = asyncio.get_running_loop()
 
     async def always() -> bool:
         ran.append(("always", loop.time()))
@@ -137,7 +142,9 @@ async def test_work_that_leaves_itself_for_later_ends(caplog: pytest.LogCaptureF
 @on_clock
 async def test_progress_begins_the_rounds_again() -> None:
     """Work that gets something done each time ends when it is done."""
-    n_rounds, scheduler, ran = 3 * ROUNDS, Scheduler(("slow",)), 0
+    n_rounds = 3 * ROUNDS
+    scheduler = Scheduler(("slow",))
+    ran = 0
 
     async def slow() -> bool:
         nonlocal ran
@@ -154,7 +161,8 @@ async def test_progress_begins_the_rounds_again() -> None:
 
 async def test_a_job_that_waits_for_nothing_lets_others_run() -> None:
     """The event loop runs between two steps, also of a job without an end."""
-    scheduler, ran = Scheduler(("endless",), off_wire=("endless",)), 0
+    scheduler = Scheduler(("endless",), off_wire=("endless",))
+    ran = 0
 
     async def endless() -> bool:
         nonlocal ran
@@ -169,7 +177,8 @@ async def test_a_job_that_waits_for_nothing_lets_others_run() -> None:
 
 async def test_a_cancelled_request_does_not_hold_the_wire() -> None:
     """Who gives up while waiting leaves the queue."""
-    work, scheduler = Work(), Scheduler(("warm",))
+    work = Work()
+    scheduler = Scheduler(("warm",))
     first = asyncio.create_task(scheduler.foreground(work.step("first")))
     second = asyncio.create_task(scheduler.foreground(work.step("second")))
     await settled()

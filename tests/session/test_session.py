@@ -145,7 +145,8 @@ async def test_what_follows_a_suggestion_is_there_when_it_is_accepted(session: S
     [suggestion] = await typist.ask()
     await session.wait_idle()
     typist.accept(suggestion)
-    completions, requests = typist.counted("completions"), typist.counted("requests")
+    completions = typist.counted("completions")
+    requests = typist.counted("requests")
     await typist.ask()
     assert typist.counted("completions") == completions
     assert typist.counted("requests") == requests + 1

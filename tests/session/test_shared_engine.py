@@ -34,7 +34,8 @@ class Shared(FakeBackend):
 
     def __init__(self, cache: Path, url: str = "http://127.0.0.1:1") -> None:
         super().__init__()
-        self.cache, self.noted = cache, list[bool]()
+        self.cache = cache
+        self.noted = list[bool]()
         self.state = dataclasses.replace(self.state, kind="embedded", url=url)
 
     def look(self) -> None:

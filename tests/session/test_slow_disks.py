@@ -50,7 +50,9 @@ class Disks:
     def typist(self, path: Path, uri: str = "") -> Typist:
         """Return a user at the end of a document that is open."""
         typist = Typist.__new__(Typist)
-        typist.session, typist.uri, typist._version = self.session, uri or path.as_uri(), 1
+        typist.session = self.session
+        typist.uri = uri or path.as_uri()
+        typist._version = 1
         lines = typist.document.lines
         typist.cursor = Position(len(lines) - 1, len(lines[-1]))
         return typist

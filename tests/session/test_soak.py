@@ -23,7 +23,8 @@ from tests.session.test_prefill import Slow
 from tests.typist import QUICK, ROOT, Typist
 
 DEEP = FUZZ > 1  # scripts/test-security: the whole hour, and another one
-HOUR_S, REST_S = 3600.0 if DEEP else 120.0, 600.0
+HOUR_S = 3600.0 if DEEP else 120.0
+REST_S = 600.0
 PAUSES_S = (0.05, 0.3, 1.0, 3.0, 10.0, 30.0)
 FILES = 12
 CODE = read_code(OTHER).splitlines()
@@ -52,12 +53,14 @@ class User:
     """Does something at random, in one of some files."""
 
     def __init__(self, session: Session, rng: random.Random) -> None:
-        self.session, self.rng = session, rng
+        self.session = session
+        self.rng = rng
         self.typists: dict[str, Typist] = {}
         self.asked: set[asyncio.Task[object]] = set()
 
     def act(self) -> None:
-        rng, session = self.rng, self.session
+        rng = self.rng
+        session = self.session
         uri = f"{ROOT}/file{rng.randrange(FILES)}.py"
         if uri not in self.typists:
             first = rng.randrange(0, 600)
@@ -104,7 +107,9 @@ def test_an_hour_leaves_nothing_behind(seed: int, tmp_path: Path, monkeypatch, c
 
     async def hour() -> tuple[int, float]:
         session = Session(QUICK, lambda _: Failing(rng), tmp_path)
-        user, loop, n_events = User(session, rng), asyncio.get_running_loop(), 0
+        user = User(session, rng)
+        loop = asyncio.get_running_loop()
+        n_events = 0
         while loop.time() < HOUR_S:
             user.act()
             n_events += 1

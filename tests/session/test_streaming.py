@@ -70,7 +70,8 @@ async def test_a_line_is_shown_before_the_text_is_whole(session: Session) -> Non
     """What is whole is shown when patience ends, the rest with the next key, all of it in one request."""
     [whole] = await Typist(session, BLOCK, uri=f"{ROOT}/whole.py").ask(invoked=True)
     await session.wait_idle()
-    slow, typist = Slow(session), Typist(session, BLOCK)
+    slow = Slow(session)
+    typist = Typist(session, BLOCK)
     before = typist.counted("streams")
     asked = asyncio.create_task(typist.ask())
     while not asked.done():
@@ -90,7 +91,8 @@ async def test_a_client_that_hears_lines_gets_all_of_them(session: Session) -> N
     """One as soon as it is there, whatever the patience; the answer is all of the text."""
     [whole] = await Typist(session, BLOCK, uri=f"{ROOT}/whole.py").ask(invoked=True)
     await session.wait_idle()
-    slow, typist = Slow(session), Typist(session, BLOCK)
+    slow = Slow(session)
+    typist = Typist(session, BLOCK)
     before = typist.counted("streams"), typist.counted("requests")
     heard: list[str] = []
     client = Requester(on_progress=lambda suggestion: heard.append(suggestion.text))
@@ -113,7 +115,8 @@ async def test_what_is_not_sure_is_not_waited_for(session: Session) -> None:
     """Once no more than a beginning can be shown, that is the answer, and the model writes on."""
     completion = replace(session.config.completion, min_confidence=0.999, patience_ms=20_000)
     session.configure(replace(session.config, completion=completion))
-    slow, typist = Slow(session), Typist(session, BLOCK)
+    slow = Slow(session)
+    typist = Typist(session, BLOCK)
     asked = asyncio.create_task(typist.ask())
     while not asked.done():
         await until(slow, slow.n + 1)
@@ -152,7 +155,8 @@ async def test_a_key_that_agrees_makes_the_rest_certain_again(session: Session) 
 
 async def test_a_key_that_contradicts_closes_the_stream(session: Session) -> None:
     """The next piece is the last, and the newer request has the model to itself."""
-    slow, typist = Slow(session), Typist(session, BLOCK)
+    slow = Slow(session)
+    typist = Typist(session, BLOCK)
     older = asyncio.create_task(typist.ask())
     await until(slow, 4)  # what was forced, and more
     typist.type("§")
@@ -165,7 +169,8 @@ async def test_a_key_that_contradicts_closes_the_stream(session: Session) -> Non
 
 async def test_keys_ahead_of_the_stream_that_it_contradicts(session: Session) -> None:
     """The request that joined it is answered by another stream, and the first one writes no more."""
-    slow, typist = Slow(session), Typist(session, BLOCK)
+    slow = Slow(session)
+    typist = Typist(session, BLOCK)
     first = asyncio.create_task(typist.ask())
     while not typist.counted("streams"):
         await asyncio.sleep(0.01)
@@ -185,7 +190,8 @@ async def test_nothing_is_too_late_while_the_model_computes(session: Session, in
     """The deadline is past, and the request is answered with the first line that there is."""
     completion = replace(session.config.completion, deadline_ms=50)
     session.configure(replace(session.config, completion=completion))
-    slow, typist = Slow(session), Typist(session, BLOCK)
+    slow = Slow(session)
+    typist = Typist(session, BLOCK)
     asked = asyncio.create_task(typist.ask(invoked=invoked))
     await asyncio.wait({asked}, timeout=0.3)
     assert not asked.done()

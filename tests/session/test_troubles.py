@@ -104,7 +104,8 @@ class Member:
     async def types(self, seconds: float) -> int:
         """Type for so long; how often there was a suggestion."""
         loop = asyncio.get_running_loop()
-        end, n_shown = loop.time() + seconds, 0
+        end = loop.time() + seconds
+        n_shown = 0
         while loop.time() < end:
             self.typist.type("x")
             n_shown += bool(await self.typist.ask(invoked=False))
@@ -127,7 +128,8 @@ async def test_a_slow_server_is_told_of_once(monkeypatch: pytest.MonkeyPatch) ->
     member = Member(monkeypatch)
     await member.types(2)
     slow(member.server, is_slow=True)
-    before, n_asked = len(member.states), member.server.n_asked
+    before = len(member.states)
+    n_asked = member.server.n_asked
     await member.types(60)
     assert member.messages == ["it did not answer in time"]
     assert member.health[before:] == [Health.DOWN]
@@ -171,7 +173,8 @@ async def test_what_is_over_is_not_told_again(first: BackendError, then: Backend
 async def test_after_a_step_ahead_that_failed_the_status_is_true_without_a_key(monkeypatch):
     """The user reads on where nothing is asked for: gone while the server is, ready 4 s after it is back."""
     member = Member(monkeypatch)
-    server, lane = member.server, member.session._lane
+    server = member.server
+    lane = member.session._lane
     await member.types(2)
     server.error = server.refuses = BackendUnavailable("closed the connection")
 
@@ -195,7 +198,8 @@ async def test_the_request_after_an_engine_died_is_asked_again(monkeypatch: pyte
     class Dying(Troubled):
         async def _work(self) -> None:
             if self.error is not None:
-                error, self.error = self.error, None
+                error = self.error
+                self.error = None
                 self.state = replace(self._ready, health=Health.DOWN, kind="embedded")
                 raise error
 

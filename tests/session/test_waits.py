@@ -23,7 +23,8 @@ from tests.fuzz import in_turn
 from tests.typist import QUICK, ROOT, Typist
 
 TEXT = "".join(f"def area_{n}(width, height):\n    return width * height\n\n\n" for n in range(14))
-TOP, LINE = Position(0, 0), 48
+TOP = Position(0, 0)
+LINE = 48
 AT = Position(LINE, len("def ar"))
 URI = f"{ROOT}/app/cart.py"
 
@@ -104,7 +105,8 @@ async def call_and_change(call: Call, held: str, changes: tuple[Change, ...]) ->
     typist = Typist(session, TEXT)
     session.handle(events.CursorMoved(URI, AT))
     await session.connection.wait_ready()
-    judge, judged = session._workspaces.verdicts.find, asyncio.Event()
+    judge = session._workspaces.verdicts.find
+    judged = asyncio.Event()
 
     async def judge_late(*what: Any) -> Any:
         await judged.wait()

@@ -77,7 +77,8 @@ async def test_one_request_is_read_without_turning_back(monkeypatch: pytest.Monk
     await typist.session.connection.wait_ready()
     await wait_judged(typist.session)
     typist.session._lane._jobs.clear()
-    walk, ask = Walk(), Dispatcher.ask
+    walk = Walk()
+    ask = Dispatcher.ask
 
     async def follow(*what: Any) -> Any:
         with walk.within():

@@ -37,11 +37,14 @@ class Watched(FakeBackend):
     def __init__(self) -> None:
         super().__init__(_say)
         self.state = replace(self.state, prefill_per_s=200.0)
-        self.n, self.at = 0, 0
+        self.n = 0
+        self.at = 0
         self.happen: Callable[[], object] = lambda: None
 
     def begin(self, at: int, happen: Callable[[], object]) -> None:
-        self.n, self.at, self.happen = 0, at, happen
+        self.n = 0
+        self.at = at
+        self.happen = happen
 
     def _count(self) -> None:
         self.n += 1

@@ -38,7 +38,8 @@ async def ask(
 ) -> tuple[str, str, float]:
     """Return the text, the outcome and how long it took."""
     loop = asyncio.get_running_loop()
-    began, at = loop.time(), (typist.uri, typist.cursor)
+    began = loop.time()
+    at = (typist.uri, typist.cursor)
     answer = await typist.session.complete(*at, invoked=invoked, client=client)
     texts = [each.text for each in answer.suggestions]
     return "".join(texts[:1]), answer.end.outcome, loop.time() - began

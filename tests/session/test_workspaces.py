@@ -28,7 +28,8 @@ class Project:
     """A workspace on disk with `main.py` open: the one caller of `Workspaces` here."""
 
     def __init__(self, root: Path, config: Config | None = None) -> None:
-        self.root, self.config = root, config or Config()
+        self.root = root
+        self.config = config or Config()
         self.workspaces = Workspaces()
         self.workspaces.roots = (root.as_uri(),)
         self.limits = RingLimits(self.config.ring.chunks, 64, 6000)
@@ -152,7 +153,8 @@ async def test_texts_without_a_file_are_judged_by_their_path(
 async def test_what_is_remembered_of_refusals_is_bounded(project: Project, monkeypatch):
     """Nor is anything remembered of a file that is not there while the settings are not known."""
     monkeypatch.setattr(verdicts_module, "REFUSALS", 2)
-    verdicts, root = project.workspaces.verdicts, project.root.as_uri()
+    verdicts = project.workspaces.verdicts
+    root = project.root.as_uri()
     unknown = replace(project.config, privacy=PrivacyConfig(unknown="late"))
     assert "late" in (await verdicts.find(f"{root}/new.py", (), unknown)).why
     assert (await verdicts.find(f"{root}/new.py", (), project.config)).why == ""
@@ -172,7 +174,8 @@ async def test_what_could_not_be_judged_is_judged_again(start: Start, tmp_path: 
     project.close("shop.py")
     (tmp_path / ".gitignore").write_text("shop.py\n")
     project.tell(changed=(".gitignore",))
-    workspace, privacy = project._here, project.config.privacy
+    workspace = project._here
+    privacy = project.config.privacy
 
     def fail(*_: object) -> None:
         raise OSError("disk")

@@ -532,7 +532,9 @@ def test_what_a_file_said_counts_while_it_is_wrong(
 @pytest.mark.promise("private-if-unsure")
 def test_a_file_whose_disk_hangs_is_read_by_one_thread(home: Path, monkeypatch: pytest.MonkeyPatch):
     """However often it changes; once it answers it is read again, for the last change."""
-    began, answers, read = list[Path](), threading.Event(), files._read
+    began = list[Path]()
+    answers = threading.Event()
+    read = files._read
 
     def hang(path: Path) -> files._Reading:
         began.append(path)

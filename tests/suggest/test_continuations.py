@@ -126,7 +126,8 @@ def test_a_choice_stands_behind_the_answer(known: Continuations) -> None:
 
 def test_it_stays_small() -> None:
     """Neither many paths nor long ones make it grow without end: the oldest are given up."""
-    known, places = Continuations(), range(MAX_PATHS + 50)
+    known = Continuations()
+    places = range(MAX_PATHS + 50)
     for n in places:
         known.put(Cursor(before=f"{n}", above=(f"{n}",)), Candidate("x"), KEY)
 

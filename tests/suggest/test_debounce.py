@@ -7,11 +7,13 @@ import pytest
 from fim_lsp.suggest.pace import MAX_WAIT_MS, PAUSE_MS, USUAL_MS, TypingPace
 from tests.suggest.golden_cases import parsed
 
-INSIDE, BEHIND_SIGN = "x = fo▮\n", "x = foo(▮)\n"
+INSIDE = "x = fo▮\n"
+BEHIND_SIGN = "x = foo(▮)\n"
 
 
 def typist(*intervals_ms: float) -> TypingPace:
-    pace, now = TypingPace(), 0.0
+    pace = TypingPace()
+    now = 0.0
     pace.key(now)
     for interval in intervals_ms:
         now += interval

@@ -91,7 +91,8 @@ async def queued(answer: Answer, _: random.Random) -> Pieces:
 
 
 async def drip(answer: Answer, rng: random.Random) -> Pieces:
-    pause_s, size = rng.choice((0.01, 0.3, 2.0)), rng.choice((7, 90))
+    pause_s = rng.choice((0.01, 0.3, 2.0))
+    size = rng.choice((7, 90))
     async for piece in written(answer):
         for at in range(0, len(piece), size):
             await asyncio.sleep(pause_s)
@@ -99,7 +100,8 @@ async def drip(answer: Answer, rng: random.Random) -> Pieces:
 
 
 async def half(answer: Answer, rng: random.Random) -> Pieces:
-    n, end = rng.randrange(9), rng.choice((silent, reset, close, noise))
+    n = rng.randrange(9)
+    end = rng.choice((silent, reset, close, noise))
     async for piece in written(answer):
         n -= 1
         yield piece if n >= 0 else piece[: len(piece) // 2]

@@ -83,7 +83,8 @@ class Run:
 
     async def serve(self, asked: Asked, second: Any = None) -> AsyncGenerator[bytes, None]:
         """Yield the bytes that the server answers, or a *second* one, which attacks nothing."""
-        answer, attack = (second or self.server).answer(asked), None
+        answer = (second or self.server).answer(asked)
+        attack = None
         if self.attack is not None and second is None:
             name, scope, share = self.attack
             is_meant = scope == "all" or (scope == "stream") is (answer.events is not None)
@@ -119,10 +120,12 @@ class Run:
         self.typists[name] = Typist(self.session, text, f"{ROOT}/{name}.py")
 
     async def do_attack(self, name: str, scope: str, share: str) -> None:
-        self.attack, self.network.is_down = (name, scope, float(share)), False
+        self.attack = (name, scope, float(share))
+        self.network.is_down = False
 
     async def do_honest(self) -> None:
-        self.attack, self.network.is_down = None, False
+        self.attack = None
+        self.network.is_down = False
 
     async def do_down(self) -> None:
         self.network.is_down = True
@@ -143,8 +146,10 @@ class Run:
         """Ask, as an editor does, which cancels the request before."""
         await self.do_cancel()
         self.n_asked += 1
-        limit_s, uri = LIMITS_S[how], self.typists[name].uri
-        at, session = self.typists[name].cursor, self.session
+        limit_s = LIMITS_S[how]
+        uri = self.typists[name].uri
+        at = self.typists[name].cursor
+        session = self.session
         work: Any
         if how == "long":
             work = session.continue_long(uri, at, lambda _: True)
@@ -157,7 +162,8 @@ class Run:
         self.asked.append(asyncio.create_task(self._in_time(work, limit_s, how)))
 
     async def do_cancel(self) -> None:
-        asked, self.asked = self.asked, []
+        asked = self.asked
+        self.asked = []
         for task in asked:
             task.cancel()
         if asked and (await asyncio.wait(asked, timeout=STEP_S))[1]:
@@ -184,8 +190,10 @@ class Run:
         """Ask an honest server once more, at the same moment as it becomes one."""
         await self.do_honest()
         self.open("c")  # what is under way is for other documents
-        loop, session = asyncio.get_running_loop(), self.session
-        since, most = loop.time(), loop.time() + LOAD_S + FREE_S
+        loop = asyncio.get_running_loop()
+        session = self.session
+        since = loop.time()
+        most = loop.time() + LOAD_S + FREE_S
         while loop.time() < min(since + FREE_S, most):
             await self.do_ask("c", "hand")
             [task] = self.asked
@@ -228,7 +236,8 @@ class Errors(logging.Handler):
 def play(story: Story, kind: type[Run] = Run) -> Run:
     """Return the run of *story*, of a *kind*."""
     one = kind(story)
-    logger, handler = logging.getLogger(), Errors(one)
+    logger = logging.getLogger()
+    handler = Errors(one)
     logger.addHandler(handler)
 
     async def all_of_it() -> None:
@@ -260,7 +269,8 @@ def draw(seed: int) -> Story:
 
     steps.append(attack())
     for _ in range(rng.randrange(3, 10)):
-        pause, name = rng.choice(PAUSES), rng.choice("aab")
+        pause = rng.choice(PAUSES)
+        name = rng.choice("aab")
         match rng.randrange(9):
             case 0 | 1:
                 steps.append(attack())
@@ -280,7 +290,8 @@ def kind_of(trouble: Trouble) -> str:
 
 def shrink(story: Story, wanted: str, kind: type[Run] = Run) -> Story:
     """Return the smallest story that was found to go wrong in the same way."""
-    tries, before = 0, None
+    tries = 0
+    before = None
 
     def holds(smaller: Story) -> bool:
         nonlocal tries

@@ -36,7 +36,10 @@ class Network(httpcore.AsyncNetworkBackend):
     """The way to one server. *n_open* are the connections that stand; *fault* is its certificate's."""
 
     def __init__(self, serve: Serve) -> None:
-        self.serve, self.n_open, self.is_down, self.fault = serve, 0, False, ""
+        self.serve = serve
+        self.n_open = 0
+        self.is_down = False
+        self.fault = ""
         self.way_s = 0.001
 
     async def connect_tcp(self, *_: Any, **__: Any) -> Connection:
@@ -53,7 +56,9 @@ class Connection(httpcore.AsyncNetworkStream):
     """One of them: the answer to what was written is read piece by piece."""
 
     def __init__(self, network: Network) -> None:
-        self._network, self._asked, self._left = network, b"", b""
+        self._network = network
+        self._asked = b""
+        self._left = b""
         self._answer: AsyncGenerator[bytes, None] | None = None
         self._next: asyncio.Future[bytes] | None = None
         self._is_over = self._is_closed = False
@@ -84,14 +89,16 @@ class Connection(httpcore.AsyncNetworkStream):
             self._next = self._next or asyncio.ensure_future(anext(self._answer, b""))
             if not (await asyncio.wait({self._next}, timeout=timeout))[0]:
                 raise httpcore.ReadTimeout
-            done, self._next = self._next, None
+            done = self._next
+            self._next = None
             self._since = asyncio.get_running_loop().time()
             self._is_over = bool(done.exception()) or not done.result()
             if done.exception():
                 assert isinstance(done.exception(), Reset), done.exception()
                 raise httpcore.ReadError("reset")
             self._left = done.result()
-        piece, self._left = self._left[:max_bytes], self._left[max_bytes:]
+        piece = self._left[:max_bytes]
+        self._left = self._left[max_bytes:]
         return piece
 
     async def aclose(self) -> None:

@@ -77,7 +77,8 @@ class Pair(Run):
     async def do_honest(self) -> None:
         self.attack = None
         for network in self.networks:
-            network.is_down, network.fault = False, ""
+            network.is_down = False
+            network.fault = ""
 
     async def do_gone(self, n: str) -> None:
         self.networks[int(n)].is_down = True
@@ -89,16 +90,20 @@ class Pair(Run):
         self.networks[int(n)].way_s = 0.4
 
     async def do_well(self, n: str) -> None:
-        self.networks[int(n)].is_down, self.networks[int(n)].fault = False, ""
+        self.networks[int(n)].is_down = False
+        self.networks[int(n)].fault = ""
 
 
 def draw(seed: int) -> Story:
     """Return the story of a seed."""
     rng = random.Random(seed)
     kind = " ".join(rng.choice([*SERVERS]) for _ in HOSTS)
-    attack, steps = rng.choice([*ATTACKS]), list[str]()
+    attack = rng.choice([*ATTACKS])
+    steps = list[str]()
     for _ in range(rng.randrange(3, 12)):
-        pause, name, n = rng.choice(PAUSES), rng.choice("aab"), rng.choice((0, 0, 1))
+        pause = rng.choice(PAUSES)
+        name = rng.choice("aab")
+        n = rng.choice((0, 0, 1))
         match rng.randrange(9):
             case 0:
                 scope = rng.choice(("all", "stream", "rest"))

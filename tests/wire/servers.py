@@ -14,12 +14,15 @@ from typing import Any
 
 from tests.wire.network import Asked
 
-N_CTX, N_SLOTS, MODEL = 8192, 2, "qwen2.5-coder-7b-instruct"
+N_CTX = 8192
+N_SLOTS = 2
+MODEL = "qwen2.5-coder-7b-instruct"
 TOKEN = re.compile(r"\w{1,5}| {1,8}|[^\w ]", re.ASCII)
 MARK = re.compile(r"(<\|\w+\|>)")
 FORCED = re.compile(r'root ::= "(.*)" \.\*')
 SAYS = "price * rate + value\n"
-PREFILL_S, TOKEN_S = 0.0005, 0.01
+PREFILL_S = 0.0005
+TOKEN_S = 0.01
 
 Object = dict[str, Any]
 
@@ -80,7 +83,8 @@ class LlamaCpp:
                 pieces = [{"id": number(token), "piece": token} for token in spelled]
                 return {"tokens": pieces if said.get("with_pieces") else [*map(number, spelled)]}
             case "/slots":
-                held, busy = (len(self.held), 0), (self.is_processing, False)
+                held = (len(self.held), 0)
+                busy = (self.is_processing, False)
                 return [
                     {"id": n, "n_prompt_tokens": held[n], "is_processing": busy[n]} for n in (0, 1)
                 ]

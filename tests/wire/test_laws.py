@@ -19,7 +19,8 @@ from tests.wire.network import Asked
 from tests.wire.servers import SERVERS, Answer
 
 pytestmark = [pytest.mark.promise("answers-are-bounded")]
-N_AT_ONCE, N_SEEDS = 20, 20 if FUZZ == 1 else 40 * FUZZ
+N_AT_ONCE = 20
+N_SEEDS = 20 if FUZZ == 1 else 40 * FUZZ
 
 STORIES = tomllib.loads(Path(laws.__file__).with_name("stories.toml").read_text("utf-8"))
 

@@ -27,7 +27,9 @@ FEW, MUCH = 16 << 10, 128 << 10  # bytes: of one attack, and of caches with prom
 
 def count_bytes(root: object) -> int:
     """Return how many bytes are reached from *root*."""
-    seen, left, n_bytes = set[int](), [root], 0
+    seen = set[int]()
+    left = [root]
+    n_bytes = 0
     while left:
         each = left.pop()
         if id(each) in seen or isinstance(each, (*NOT_KEPT, Run)):
@@ -91,7 +93,8 @@ def test_slots_that_it_does_not_have_are_none() -> None:
 @pytest.mark.parametrize("kind", SERVERS)
 def test_hours_with_a_hostile_server(kind: str) -> None:
     """All attacks, one after the other: what is kept is bounded, and each request is answered."""
-    rng, steps = random.Random(kind), list[str]()
+    rng = random.Random(kind)
+    steps = list[str]()
     for _ in range(3):
         for _ in range(int(HOURS * 1200 / 60)):
             steps.append(f"attack {rng.choice([*ATTACKS])} all {rng.choice((0.2, 1))} 1.0")

@@ -9,7 +9,8 @@ from tests.wire.laws import Story, find, play
 from tests.wire.pairs import Pair, draw, prepare
 
 pytestmark = pytest.mark.promise("answers-are-bounded")
-N_AT_ONCE, N_SEEDS = 10, 10 if FUZZ == 1 else 20 * FUZZ
+N_AT_ONCE = 10
+N_SEEDS = 10 if FUZZ == 1 else 20 * FUZZ
 
 TROUBLES = {
     "nothing listens": "gone 0 0.0",

@@ -154,7 +154,8 @@ def repository(
         private = common = top / ".git"
     else:
         git("init", "-q", "--template=", linked_to, cwd=top)
-        common, private = linked_to / ".git", linked_to / ".git/worktrees/w"
+        common = linked_to / ".git"
+        private = linked_to / ".git/worktrees/w"
         private.mkdir(parents=True)
         (private / "HEAD").write_text("ref: refs/heads/w\n")
         (private / "commondir").write_text("../..\n")

@@ -63,7 +63,8 @@ def root(tmp_path: Path) -> Path:
 
 def index_of(root: Path, near: str = "a.py") -> Index:
     listing = list_files(root, near, EXCLUDES)
-    index, todo = Index(), list(listing)
+    index = Index()
+    todo = list(listing)
     while todo:
         index, rest = grow(index, root, listing, todo)
         assert len(rest) < len(todo)

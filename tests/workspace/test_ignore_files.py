@@ -285,7 +285,8 @@ def test_a_fimignore_needs_no_repository_and_no_workspace(tmp_path: Path, home: 
     """It counts in all folders below its own, whichever of them the editor opened, if any."""
     notes = tmp_path / "notes"
     write(notes / ".fimignore", "diary/\n")
-    file, other = write(notes / "diary/2026/may.md", ""), write(notes / "work/todo.md", "")
+    file = write(notes / "diary/2026/may.md", "")
+    other = write(notes / "work/todo.md", "")
     for root in (None, file.parent, file.parent.parent, notes):
         assert why_private(file, root, BARE) == "it matches .fimignore"
     for root in (None, other.parent, notes):
@@ -298,7 +299,8 @@ def test_a_fimignore_needs_no_repository_and_no_workspace(tmp_path: Path, home: 
 def test_what_settings_may_hide_is_private_until_they_are_known(root: Path) -> None:
     """A path by its names, and a file that a link leads to, in a project whose settings are not known."""
     assert UNSURE in why_private(PurePosixPath("a.py"), None, PrivacyConfig(unknown="late"))
-    file, link = write(root / "a.py", ""), root.parent / "link.py"
+    file = write(root / "a.py", "")
+    link = root.parent / "link.py"
     link.symlink_to(file)
     assert why_private(link, None, BARE) == ""
     late = PrivacyConfig((), projects=(ProjectRules(str(root), (), "late"),))

@@ -90,7 +90,8 @@ def test_a_name_that_is_not_utf_8_comes_back_the_same() -> None:
 
 def test_files_outside_of_all_roots_belong_to_their_folder() -> None:
     """Two folders of one name are two; no model sees where they are."""
-    here, there = locate("file:///a/src/x.py", ()), locate("file:///b/src/x.py", ())
+    here = locate("file:///a/src/x.py", ())
+    there = locate("file:///b/src/x.py", ())
     assert here[:3] == there[:3] == ("", "src", "x.py")
     assert here.folder != there.folder
     assert locate("file:///a/src/y.py", ()).folder == here.folder

@@ -103,7 +103,8 @@ def test_a_child_without_an_answer_is_ended_and_not_started_for_ever(
     """The text has no syntax; after some of these no child is started any more."""
     monkeypatch.setattr(reader, "LIMIT_S", 0.05)
     monkeypatch.setattr(reader, "_CHILD", child)
-    started, start = [], reader._start
+    started = []
+    start = reader._start
 
     def noting():
         started.append(start())

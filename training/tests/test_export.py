@@ -34,7 +34,8 @@ def tokenizer() -> dict[str, Any]:
 def weights(seed: int) -> dict[str, np.ndarray]:
     """Random, as large as after some training."""
     rng = np.random.default_rng(seed)
-    width, kv = SHAPE.width, SHAPE.kv_heads * HEAD_WIDTH
+    width = SHAPE.width
+    kv = SHAPE.kv_heads * HEAD_WIDTH
     sizes = {
         "q": (width, width), "k": (kv, width), "v": (kv, width), "o": (width, width),
         "gate": (SHAPE.inner, width), "up": (SHAPE.inner, width), "down": (width, SHAPE.inner),

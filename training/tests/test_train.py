@@ -40,7 +40,8 @@ def test_what_cannot_be_known_costs_nothing() -> None:
 
 def test_a_loss_falls() -> None:
     """Eight steps on fifty tokens are enough to learn them."""
-    trainer, batches = train.Trainer(OPTIONS), data(0)
+    trainer = train.Trainer(OPTIONS)
+    batches = data(0)
     losses = [trainer.step(batches, 0.0) for _ in range(8)]
     assert losses[-1] < losses[0] - 0.3
 

@@ -20,7 +20,8 @@ import yaml
 
 from deploy.tests.test_deploy import DEPLOY, read
 
-PYTHON, CHART = os.environ.get("FIM_TEST_HELM", ""), os.environ.get("FIM_TEST_CHART", "")
+PYTHON = os.environ.get("FIM_TEST_HELM", "")
+CHART = os.environ.get("FIM_TEST_CHART", "")
 pytestmark = [
     pytest.mark.edge,
     pytest.mark.skipif(not (PYTHON and CHART), reason="needs the chart: FIM_TEST_CHART"),

@@ -77,7 +77,8 @@ async def counted(replica: Running, series: str) -> int:
 
 async def test_two_keys_count_while_the_key_is_changed() -> None:
     """Each of both completes, no other does; and neither is in vLLM's log or arguments."""
-    own, other = secrets.token_hex(32), secrets.token_hex(32)
+    own = secrets.token_hex(32)
+    other = secrets.token_hex(32)
     replica = vllm_server.replica(free_port(), keys=(own, other))
     body = {"model": vllm_server.MODEL, "prompt": "def f", "max_tokens": 1}
     with running(replica):

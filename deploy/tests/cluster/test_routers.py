@@ -121,7 +121,8 @@ async def test_every_expression_has_a_value(pair: list[Running], tmp_path: Path)
     addresses = {f"vllm-{n}:8000": replica.url[7:] for n, replica in enumerate(pair)}
     wanted = expressions("vllm") + compared("vllm:")
     with prometheus("vllm", {**addresses, "tls:443": "127.0.0.1:1"}, tmp_path) as watched:
-        empty, deadline = wanted, time.monotonic() + VALUES_S
+        empty = wanted
+        deadline = time.monotonic() + VALUES_S
         while empty and time.monotonic() < deadline:
             for replica in pair:
                 await is_kept(replica, "X-Session-ID", [replica])

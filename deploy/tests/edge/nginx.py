@@ -102,7 +102,8 @@ def edge(
     nginx of *deployment* (or of another folder), with its servers at the address *upstream*, and *others* if
     they have addresses of their own; its files are in *folder*.
     """
-    port, counts = free_port(), free_port()
+    port = free_port()
+    counts = free_port()
     _write_secrets(folder)
     configuration = _configuration(deployment, [upstream, *others], port, folder)
     configuration = configuration.replace("listen 8080", f"listen 127.0.0.1:{counts}")

@@ -17,7 +17,8 @@ PAGE = (ROOT / "docs/scaling.md").read_text("utf-8")
 def test_it_starts_where_its_output_is_a_socket(tmp_path: Path, behind: Upstream) -> None:
     """As under systemd: with the page's own command, one server, and who asked in a file."""
     [command] = re.findall(r"^(sed -e .+) >/etc/nginx/nginx.conf$", PAGE, re.MULTILINE)
-    box, files = tmp_path / "box", tmp_path / "files"
+    box = tmp_path / "box"
+    files = tmp_path / "files"
     box.mkdir()
     files.mkdir()
     with (box / "nginx.conf").open("wb") as made:

@@ -69,7 +69,8 @@ def test_nginx_ends_an_idle_connection_before_llama_cpp_does(tmp_path: Path) -> 
 
 def test_a_connection_that_ends_is_no_dead_server(tmp_path: Path) -> None:
     """Each server ends one under a request, within a second: these requests and all others are answered."""
-    statuses, n_ended = list[int](), [0]
+    statuses = list[int]()
+    n_ended = [0]
 
     def handle(connection: socketserver.StreamRequestHandler, n: int) -> None:
         n_answered = 0

@@ -224,7 +224,8 @@ def test_a_greedy_member_is_limited_and_the_others_are_not(
     waits after.
     """
     path = "/v1/completions" if kind == "vllm" else "/completion"
-    statuses, n_asked = set(), 0
+    statuses = set()
+    n_asked = 0
     with closing(front.connection()) as connection:
         while 429 not in statuses:
             connection.request("POST", path, b"{}", LOGIN)
@@ -284,7 +285,8 @@ def test_a_revoked_key_ends_without_cutting_a_stream(kind: str, behind: Upstream
 
 async def test_the_servers_key_is_changed_without_a_pause(kind: str, tmp_path: Path) -> None:
     """Servers take the old one and the new one; nginx sends the one, then the other."""
-    old, new = SERVER_KEY, secrets.token_hex(32)
+    old = SERVER_KEY
+    new = secrets.token_hex(32)
     with ExitStack() as stack:
         url = stack.enter_context(llama_server(BUNDLED, api_keys=[old, new]))
         newest = stack.enter_context(llama_server(BUNDLED, api_keys=[new]))

@@ -235,7 +235,8 @@ DEAD_S = 5.0  # for which one dead worker of two may stop anyone
 async def test_a_dead_worker_stops_its_users_for_seconds(kind: str, cluster: Cluster, tmp_path):
     """Those whose session was there, and those who begin only then; with the router's health checks of deploy/."""
     (tmp_path / "key").write_text(KEY, "utf-8")
-    before, after = _client(cluster.front, tmp_path), _client(cluster.front, tmp_path)
+    before = _client(cluster.front, tmp_path)
+    after = _client(cluster.front, tmp_path)
     assert await _is_served(before)
     [dead] = [each for each in cluster.team if each.completions]
     dead.stop()

@@ -71,7 +71,8 @@ def test_the_next_step_of_a_call(
 
 def test_what_an_attempt_waited_already_counts() -> None:
     """A call that comes while a server is being connected waits for the rest only."""
-    first, second = endpoint("new"), endpoint("new")
+    first = endpoint("new")
+    second = endpoint("new")
     first.began = NOW - 0.75 * CONNECT_S
     first._attempt = cast("Any", type("Task", (), {"done": lambda _: False})())
     assert choose([first, second], [], NOW) == (first, 0.25 * CONNECT_S)

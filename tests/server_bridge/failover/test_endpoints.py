@@ -66,7 +66,8 @@ async def test_a_bad_day_costs_no_completion_where_there_are_two(
 ) -> None:
     """The other server answers the same completion, and the first serves again when it is back."""
     async with fault_proxy(url) as proxy:
-        first, second = BackendSettings(kind, proxy.url), BackendSettings(kind, other_url)
+        first = BackendSettings(kind, proxy.url)
+        second = BackendSettings(kind, other_url)
         backend = open_backend(BackendSettings(endpoints=(first, second)))
         await until(lambda: serves(backend, proxy.url))
         good = await backend.complete(REQUEST)
@@ -95,7 +96,8 @@ class Slow(Fake):
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         await asyncio.sleep(0.4)
-        before, self.left = self.left, max(0, self.left - step)
+        before = self.left
+        self.left = max(0, self.left - step)
         return Warmed(before - self.left, self.left)
 
 
@@ -103,7 +105,8 @@ def test_moving_to_a_cold_server_warms_it_for_a_moment_only(monkeypatch) -> None
     """Where the other server has long to read, the completion is given up, and what was read stays."""
 
     async def move() -> None:
-        first, second = Fake("a", is_ready=True), Slow("b", is_ready=True)
+        first = Fake("a", is_ready=True)
+        second = Slow("b", is_ready=True)
         backend = Endpoints([endpoint(first), endpoint(second)])
         assert (await backend.complete(REQUEST)).text == "a"
         first.fails = True
@@ -150,7 +153,8 @@ async def test_a_text_that_breaks_off_is_gone_on_with_by_the_next_server(
     n_predict: int, n_words: tuple[int, ...], said: list[str], left: list[tuple[str, int]]
 ) -> None:
     """What the first server said counts; the second is asked for the rest, if there is one; else it is an error."""
-    servers, found = [Breaking(f"{n}", n) for n in n_words], list[str]()
+    servers = [Breaking(f"{n}", n) for n in n_words]
+    found = list[str]()
     backend = Endpoints([endpoint(each) for each in servers])
     with nullcontext() if len(servers) > 1 else pytest.raises(BackendError):
         async for reply in backend.stream(Request(EMPTY, n_predict)):
@@ -182,8 +186,10 @@ def test_no_completion_waits_for_a_server_to_close(monkeypatch: pytest.MonkeyPat
     """Neither for one that failed, nor for the one that was used meanwhile."""
 
     async def complete() -> None:
-        first, last = Closing("a", is_ready=True), Closing("b", is_ready=True)
-        backend, clock = Endpoints([endpoint(first), endpoint(last, last=True)]), time.monotonic
+        first = Closing("a", is_ready=True)
+        last = Closing("b", is_ready=True)
+        backend = Endpoints([endpoint(first), endpoint(last, last=True)])
+        clock = time.monotonic
         first.fails = True
         assert ((await backend.complete(REQUEST)).text, clock()) == ("b", 0.0)
         await asyncio.sleep(1.0)
@@ -206,7 +212,8 @@ async def test_what_failed_before_a_server_was_reached_holds_nothing_up() -> Non
     server = Fake("a")
     server.may_connect.clear()
     one = endpoint(server)
-    backend, reaching = Endpoints([one]), one.connect()
+    backend = Endpoints([one])
+    reaching = one.connect()
     await asyncio.sleep(0)
     one.note_failure(BackendUnavailable("cannot connect"), at_work=True)
     server.may_connect.set()
@@ -237,7 +244,9 @@ async def test_a_server_with_too_much_to_do_is_left_alone_as_long_as_it_asks(sta
     with recorder(answer=b'{"data": [{"id": "qwen", "owned_by": "vllm"}]}') as server:
         backend = open_backend(BackendSettings("openai", server.url))
         await backend.connect()
-        server.answer, server.status, server.headers = b"{}", status, {"Retry-After": "60"}
+        server.answer = b"{}"
+        server.status = status
+        server.headers = {"Retry-After": "60"}
         with pytest.raises(BackendUnavailable, match=str(status)):
             await backend.complete(REQUEST)
         n_heard = len(server.heard)

@@ -28,9 +28,13 @@ pytestmark = pytest.mark.promise("known-servers-only")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 little_endian = pytest.mark.skipif(sys.byteorder != "little", reason="the rows are a PC's")
 ME = os.geteuid() if hasattr(os, "geteuid") else 0
-LOOPBACK, ANY, LAN = "0100007F", "00000000", "0700000A"
-LOOPBACK_6, ANY_6 = "0" * 24 + "01000000", "0" * 32
-MAPPED, MAPPED_ANY = "0000000000000000FFFF00000100007F", "0000000000000000FFFF000000000000"
+LOOPBACK = "0100007F"
+ANY = "00000000"
+LAN = "0700000A"
+LOOPBACK_6 = "0" * 24 + "01000000"
+ANY_6 = "0" * 32
+MAPPED = "0000000000000000FFFF00000100007F"
+MAPPED_ANY = "0000000000000000FFFF000000000000"
 PORT = 8012
 
 

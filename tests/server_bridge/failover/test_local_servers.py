@@ -104,7 +104,9 @@ async def test_silent_ports_are_waited_for_once_and_together(monkeypatch) -> Non
     """Three cost as much as one, before the first suggestion; the user hears nothing of them."""
     assert local_servers.PROBE_S <= 0.5
     monkeypatch.setattr(local_servers, "PROBE_S", 0.2)
-    n_open, n_all, most = 0, 0, 0
+    n_open = 0
+    n_all = 0
+    most = 0
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal n_open, n_all, most

@@ -40,7 +40,8 @@ class Fake:
         self, name: str, error: Exception | None = None, *, is_ready: bool = False
     ) -> None:
         self.state = State(Health.READY if is_ready else Health.UNKNOWN, "fake", name)
-        self.error, self.n_connects = error, 0
+        self.error = error
+        self.n_connects = 0
         self.may_connect = asyncio.Event()
         self.may_connect.set()
 
@@ -74,7 +75,8 @@ def endpoint(fake: Fake, **kind: Any) -> Endpoint:
 
 async def test_the_first_in_order_is_used_again_when_it_is_back() -> None:
     """It is connected beside the completions of the second, which wait for nothing."""
-    first, second = Fake("a", BackendUnavailable("gone")), Fake("b")
+    first = Fake("a", BackendUnavailable("gone"))
+    second = Fake("b")
     second.may_connect.clear()
     backend = Endpoints([endpoint(first), endpoint(second)])
     completion = asyncio.create_task(backend.complete(REQUEST))
@@ -144,7 +146,9 @@ async def test_a_server_that_fails_rests_longer_each_time(monkeypatch: pytest.Mo
 
 async def test_others_on_this_machine_are_asked_only_where_the_named_one_is_not_quick() -> None:
     """A server that the user named and that answers is the only one that hears of us."""
-    named, found, last = Fake("named"), Fake("found"), Fake("last")
+    named = Fake("named")
+    found = Fake("found")
+    last = Fake("last")
     unnamed = endpoint(found, named=False), endpoint(last, last=True)
     endpoints = [endpoint(named, strict=True), *unnamed]
     backend = Endpoints(endpoints)
@@ -160,7 +164,8 @@ async def test_others_on_this_machine_are_asked_only_where_the_named_one_is_not_
 async def test_the_named_one_is_waited_for_where_only_usual_ports_are_left(monkeypatch) -> None:
     """It is far away and slow to connect; that another port has no server ends no completion."""
     monkeypatch.setattr(endpoints_module, "CONNECT_S", 0.0)
-    named, found = Fake("named"), Fake("found", BackendUnavailable("cannot connect"))
+    named = Fake("named")
+    found = Fake("found", BackendUnavailable("cannot connect"))
     named.may_connect.clear()
     backend = Endpoints([endpoint(named, strict=True), endpoint(found, named=False)])
     asked = asyncio.create_task(backend.complete(REQUEST))
@@ -172,7 +177,8 @@ async def test_the_named_one_is_waited_for_where_only_usual_ports_are_left(monke
 
 async def test_that_nothing_is_found_is_no_trouble_while_our_own_starts() -> None:
     """An editor without settings and a server hears nothing of ports where there is none."""
-    found, last = Fake("found", BackendUnavailable("cannot connect")), Fake("last")
+    found = Fake("found", BackendUnavailable("cannot connect"))
+    last = Fake("last")
     last.may_connect.clear()
     endpoints = [endpoint(found, named=False), endpoint(last, last=True)]
     backend = Endpoints(endpoints)
@@ -189,7 +195,8 @@ async def test_that_nothing_is_found_is_no_trouble_while_our_own_starts() -> Non
 
 async def test_where_the_named_one_is_wrong_no_other_is_used_meanwhile() -> None:
     """Not at once, and not while it is left alone after a failure, either."""
-    named, last = Fake("named", BackendUnusable("set fim.backend.url")), Fake("last")
+    named = Fake("named", BackendUnusable("set fim.backend.url"))
+    last = Fake("last")
     backend = Endpoints([endpoint(named, strict=True), endpoint(last, last=True)])
     for _ in range(3):
         with pytest.raises(BackendUnusable, match=r"fim\.backend\.url"):

@@ -7,10 +7,13 @@ import pytest
 from server_bridge.fim.chat import ANSWER, QUESTION, Turn, parse_turn
 
 # Templates of 2025 and 2026, as rendered: (what comes next with thinking off, an answer before another question, turn).
-CHATML, CHATML_ANSWER = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
+CHATML = "<|im_start|>user\n"
+CHATML_ANSWER = "<|im_end|>\n<|im_start|>assistant\n"
 NO_THOUGHT = CHATML_ANSWER + "<think>\n\n</think>\n\n"
-GEMMA, GEMMA_ANSWER = "<start_of_turn>user\n", "<end_of_turn>\n<start_of_turn>model\n"
-OSS, OSS_ANSWER = "<|start|>user<|message|>", "<|end|><|start|>assistant"
+GEMMA = "<start_of_turn>user\n"
+GEMMA_ANSWER = "<end_of_turn>\n<start_of_turn>model\n"
+OSS = "<|start|>user<|message|>"
+OSS_ANSWER = "<|end|><|start|>assistant"
 OSS_FINAL = OSS_ANSWER + "<|channel|>final<|message|>"
 RENDERED = {
     "chatml": (

@@ -88,7 +88,8 @@ def test_text_and_tape_spell_the_middle(middle: str, cut: int) -> None:
 @given(st.text("ab", max_size=20), st.text("ab", max_size=20), st.text("ab", max_size=20))
 def test_what_two_texts_have_in_common_is_found(same: str, a: str, b: str) -> None:
     """As a loop over the characters finds it; of bytes, too."""
-    a, b = same + a, same + b
+    a = same + a
+    b = same + b
     n = next((n for n, pair in enumerate(zip(a, b, strict=False)) if len({*pair}) == 2), None)
     expected = min(len(a), len(b)) if n is None else n
     assert n_common(a, b) == expected

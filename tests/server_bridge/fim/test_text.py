@@ -63,7 +63,8 @@ def test_the_name_of_a_model_tells_its_family(model: str, family: str | None) ->
 def test_no_text_becomes_a_special_token(family, chunk, prefix, suffix, middle) -> None:
     """Whatever a user's files hold, the prompt has exactly the control tokens that we put there."""
     evil = Prompt("repo", (Chunk("a.py", chunk), Chunk("b.py", "")), "c.py", prefix, suffix, middle)
-    whole, plain = written(evil, family.name), written(PROMPT, family.name)
+    whole = written(evil, family.name)
+    plain = written(PROMPT, family.name)
     for token in (*family.spellings, *CONTROLS[family.name], *OTHERS):
         assert whole.count(token.lstrip("▁")) == plain.count(token.lstrip("▁"))
 

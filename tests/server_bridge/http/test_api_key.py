@@ -115,7 +115,8 @@ async def test_what_is_wrong_with_a_certificate_is_said(
     tmp_path: Path,
 ) -> None:  # fmt: skip
     """The authority is known: the file of certificates has nothing to do with it, and is not named."""
-    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate = authority.issue_cert(name, not_before=not_before, not_after=not_after)
     certificate.configure_cert(context)
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))

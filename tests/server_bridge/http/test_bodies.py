@@ -37,8 +37,12 @@ class Server:
     """Answers every request with *head* and *pieces*; *n_sent* counts their bytes, *asked* is the request."""
 
     def __init__(self, head: str, pieces: Iterator[bytes], wait_s: float = 0) -> None:
-        self.head, self.pieces, self.wait_s = head, pieces, wait_s
-        self.n_sent, self.asked, self.url = 0, b"", ""
+        self.head = head
+        self.pieces = pieces
+        self.wait_s = wait_s
+        self.n_sent = 0
+        self.asked = b""
+        self.url = ""
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.asked = await reader.readuntil(b"\r\n\r\n")

@@ -265,7 +265,8 @@ async def test_what_is_under_way_when_it_is_closed_fails(way: str) -> None:
                 return await http.get("/props")
             return [event async for event in http.stream("/completion", b"{}")]
 
-        waiting, given_up = asyncio.create_task(ask()), asyncio.create_task(ask())
+        waiting = asyncio.create_task(ask())
+        given_up = asyncio.create_task(ask())
         await asyncio.sleep(0.1)
         given_up.cancel()
         await http.aclose()

@@ -12,7 +12,8 @@ from server_bridge.http.responses import UnexpectedAnswer
 
 pytestmark = pytest.mark.promise("answers-are-bounded")
 
-ONE, TWO = {"a": 1}, {"a": "é😀"}
+ONE = {"a": 1}
+TWO = {"a": "é😀"}
 TWO_TEXT = '{"a": "é😀"}'.encode()
 STREAMS: dict[str, tuple[bytes, list[Any]]] = {
     "plain": (b'data: {"a": 1}\n\ndata: ' + TWO_TEXT + b"\n\ndata: [DONE]\n\n", [ONE, TWO, DONE]),

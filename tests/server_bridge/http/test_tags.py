@@ -18,7 +18,8 @@ from tests.server_bridge.recorder import recorder
 
 pytestmark = [pytest.mark.usefixtures("patient"), pytest.mark.promise("keys-stay")]
 
-SALT, USER = "c2FsdA", "team-7"
+SALT = "c2FsdA"
+USER = "team-7"
 TAGS: dict[str, Any] = {
     "headers": (("X-Session-ID", "{session}"),),
     "body": (("cache_salt", SALT), ("user", USER)),

@@ -16,7 +16,8 @@ from server_bridge.weights import model_files
 from tests.server_bridge.recorder import recorder
 from tests.server_bridge.weights.hub import model
 
-FAR, SAFE = "http://models.example.test:8000", "https://models.example.test"
+FAR = "http://models.example.test:8000"
+SAFE = "https://models.example.test"
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 SOCKS = "socks5://127.0.0.1:1"
 

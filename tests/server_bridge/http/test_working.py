@@ -27,7 +27,8 @@ async def computing(answer: bytes, *steps: NextStep) -> AsyncIterator[Http]:
     A connection to a server that answers GET at once and POST with *answer*; the client's looks come to *steps*, and
     the server ends its answer at the last, if that says to wait.
     """
-    done, left = asyncio.Event(), [*steps]
+    done = asyncio.Event()
+    left = [*steps]
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
@@ -48,7 +49,8 @@ async def computing(answer: bytes, *steps: NextStep) -> AsyncIterator[Http]:
         return step
 
     async with tcp_server(serve) as host, aclosing(Http(f"http://{host}")) as http:
-        http.patience_s, http.watch = PATIENCE_S, lambda: look
+        http.patience_s = PATIENCE_S
+        http.watch = lambda: look
         await http.get("/health")
         yield http
 

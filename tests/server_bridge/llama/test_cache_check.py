@@ -26,7 +26,8 @@ from tests.server_bridge.llama.heard import Stream, Wrapped
 SLOT, CUT, LOAD = (Outlook(90, loaded=n == 2, cut=n == 1) for n in range(3))
 
 
-SHARED, OURS = Mirror(1, exclusive=False), Mirror(1)
+SHARED = Mirror(1, exclusive=False)
+OURS = Mirror(1)
 STARTED = ModelMemory(Kind.RECURRENT, aside_bytes=1 << 30, is_told=True)
 EMBEDDED, EMBEDDED_SHARED = (Mirror(1, exclusive=alone, memory=STARTED) for alone in (True, False))
 

@@ -74,7 +74,9 @@ def test_checkpoints_lie_near_the_end(start: int, n_prompt: int, made: list[int]
 def test_a_step_ends_where_prompts_part() -> None:
     """So that a checkpoint lies there, and none so near before it that it would go first."""
     own = ModelMemory(Kind.RECURRENT, min_step=CLOSE_STEP)
-    seam, known, ends = 1000, 0, []
+    seam = 1000
+    known = 0
+    ends = []
     while known < seam:
         known = end_of_step(own, known, 300, [seam, 1100])
         ends.append(known)
@@ -185,7 +187,9 @@ def _asked(rng: random.Random, held: list[int]) -> list[int]:
 @pytest.mark.usefixtures("patient")
 async def test_the_rules_are_the_servers(url: str) -> None:
     """A hundred prompts, each cut somewhere, with more checkpoints than it keeps."""
-    http, mirror, rng = Http(url), Mirror(1, memory=FEW), random.Random(1)
+    http = Http(url)
+    mirror = Mirror(1, memory=FEW)
+    rng = random.Random(1)
     mirror.saves = False
     held: list[int] = []
     for _ in range(100):

@@ -45,7 +45,8 @@ async def test_a_full_context_goes_on_with_the_newer_half(tmp_path, *, shifts: b
     async with connected(endless, endpoint_slots=True, **flags) as (server, _):
         for n_drops in range(4):
             prompt = behind(shown, dropped=moves and n_drops > 0)
-            measure, n_shown = await server.measure(prompt), len(shown)
+            measure = await server.measure(prompt)
+            n_shown = len(shown)
             # Of a character of several tokens the server tells one: what it holds is known up to there.
             is_known = "".join(reply.text for reply in shown).isascii()
             shown += [reply async for reply in server.stream(Request(prompt, 1000))]

@@ -22,7 +22,8 @@ from tests.server_bridge.waiting import until
 
 pytestmark = pytest.mark.engine
 
-PATIENCE_S, CALM_S = 0.3, 1.0
+PATIENCE_S = 0.3
+CALM_S = 1.0
 FIRST, NEXT = (Request(prompt(middle), n_predict=4) for middle in ("    def ", "    return "))
 
 
@@ -45,7 +46,8 @@ async def connected(
 ) -> AsyncIterator[tuple[FaultProxy, LlamaServer, list[Health]]]:
     """A llama.cpp server behind a proxy, the connection to it, and the states it told."""
     async with fault_proxy(url) as proxy:
-        http, told = Http(proxy.url, patience_s=PATIENCE_S), list[Health]()
+        http = Http(proxy.url, patience_s=PATIENCE_S)
+        told = list[Health]()
         server = LlamaServer(http, must_fill=must_fill)
         server.on_change = lambda: told.append(server.state.health)
         await server.complete(FIRST)

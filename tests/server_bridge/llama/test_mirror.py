@@ -37,7 +37,9 @@ def test_shared_is_the_common_beginning(a: list[int], b: list[int]) -> None:
     assert count_shared(packed(*a), packed(*b)) == count_shared(packed(*b), packed(*a)) == n
 
 
-A, B, C = [*range(50)], [*range(100, 150)], [*range(200, 250)]
+A = [*range(50)]
+B = [*range(100, 150)]
+C = [*range(200, 250)]
 RUNS: dict[str, tuple[int, list[tuple[int, list[int], int | None]]]] = {  # slots; prompts, reused
     "the last token is always evaluated": (
         1, [(0, [1, 2, 3], 0), (0, [1, 2, 3], 2), (0, [1, 2, 3, 4, 5], 3), (0, [1, 2, 9], 2)],
@@ -89,7 +91,8 @@ def test_clearing_brings_back_what_another_slot_holds() -> None:
 def test_copies_of_states_are_counted() -> None:
     """What clearing a slot copies besides keys and values, every state of every slot, may cost too much."""
     mirror = Mirror(2, memory=ModelMemory(Kind.RECURRENT, state_bytes=1000))
-    long, other = packed(*range(100)), packed(*range(40), *range(200, 220))
+    long = packed(*range(100))
+    other = packed(*range(40), *range(200, 220))
     mirror.settle(0, long, long)
     mirror.settle(1, other, other, named=True)
     assert mirror.state_bytes == 2 * (1 + 1) * 1000
@@ -113,7 +116,9 @@ def test_what_others_may_have_saved_is_not_foretold() -> None:
 
 def test_a_server_that_saves_nothing_is_found_out() -> None:
     """After three misses in a row nothing is expected from its memory any more."""
-    mirror, first, other = Mirror(1), packed(*range(50)), packed(*range(100, 150))
+    mirror = Mirror(1)
+    first = packed(*range(50))
+    other = packed(*range(100, 150))
     mirror.settle(0, first, first)
     for n in range(3):
         mirror.settle(0, other, other)
@@ -204,7 +209,9 @@ def test_a_window_that_was_loaded_is_cut_back_by_itself_only(
 ) -> None:
     """Never loaded, all is there: a window in use is of full size."""
     memory = ModelMemory(Kind.PLAIN, window=40, is_told=True)
-    mirror, first, other = Mirror(1, memory=memory), packed(*range(100)), packed(*range(500, 600))
+    mirror = Mirror(1, memory=memory)
+    first = packed(*range(100))
+    other = packed(*range(500, 600))
     mirror.settle(0, first, first)
     changed = packed(*range(n_shared), *range(900, 910))
     assert mirror.expect_reused(changed, 0) == n_shared
@@ -221,7 +228,8 @@ def test_a_window_that_was_loaded_is_cut_back_by_itself_only(
 def test_tokens_that_are_not_known_count() -> None:
     """Of a character of several only the last is told; how many a slot holds is."""
     mirror = Mirror(2)
-    better, known = packed(*range(35), *range(700, 710)), packed(*range(30), *range(800, 810))
+    better = packed(*range(35), *range(700, 710))
+    known = packed(*range(30), *range(800, 810))
     mirror.settle(1, known, known, n_behind=60)
     mirror.settle(0, better, better)
     mirror.settle(0, packed(9), packed(9))
@@ -236,7 +244,8 @@ def test_tokens_that_are_not_known_count() -> None:
 def test_what_has_an_unknown_end_is_no_beginning() -> None:
     """It is saved beside a prompt that only begins as it does, and counts with all it has."""
     memory = ModelMemory(Kind.PLAIN, token_bytes=1000, aside_bytes=2 * ENTRY)
-    known, longer = document(1)[:160], document(1)
+    known = document(1)[:160]
+    longer = document(1)
     kept = save(memory, save(memory, [], Content(known, n_behind=60)), Content(longer))
     assert [content.n for content in kept] == [100, 100]
     assert save(memory, kept, Content(longer[:200])) == kept

@@ -74,7 +74,9 @@ class Replay(Http):
     ) -> None:
         super().__init__("http://127.0.0.1:1")
         self._answers = answers
-        self._path, self._place, self._odd = path, place, odd
+        self._path = path
+        self._place = place
+        self._odd = odd
         self.n_odd = 0
 
     def _answer(self, path: str, body: bytes) -> Any:
@@ -113,7 +115,8 @@ async def used(server: LlamaServer) -> list[Any]:
         request = REQUEST
         async with aclosing(server.stream(request)) as replies:
             async for reply in replies:
-                request, n_pieces = rest(request, reply) or request, n_pieces - 1
+                request = rest(request, reply) or request
+                n_pieces = n_pieces - 1
                 if not n_pieces:
                     break
         return request

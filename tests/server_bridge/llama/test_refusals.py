@@ -30,7 +30,9 @@ class Refusing(Wrapped):
     def __init__(self, url: str, *fields: str, says: str = NAMED, kind: str = "") -> None:
         super().__init__(url)
         self.asked: list[dict[str, Any]] = []
-        self.refused, self.says, self.kind = fields, says, kind
+        self.refused = fields
+        self.says = says
+        self.kind = kind
 
     async def pass_on(self, stream: Stream, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         self.asked.append(json.loads(body))

@@ -45,7 +45,8 @@ async def sleeping(engine: str, folder: Path) -> AsyncIterator[tuple[LlamaServer
             build = await asyncio.to_thread(programs.build, engine)
             program = programs.outside(engine, machine, build, plan, folder)
             await stack.enter_async_context(running(program))
-            url, key = program.url, program.key
+            url = program.url
+            key = program.key
         else:
             ours = Embedded(EmbeddedSettings(slots_dir=slots, unload_s=SLEEP_S))
             url = (await (await stack.enter_async_context(aclosing(ours))).connect()).state.url

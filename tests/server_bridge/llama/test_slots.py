@@ -57,11 +57,13 @@ class Server:
         self.busy: dict[int, int] = {}  # tokens of prompts that were given up, by slot
         self._is_hidden = hidden
         self._mirror = Mirror(n_slots)
-        self._mirror.unified, self._mirror.saves = unified, saves
+        self._mirror.unified = unified
+        self._mirror.saves = saves
 
     async def stream(self, fields: Object, write: Body) -> AsyncGenerator[answers.Event, None]:
         body = json.loads(write(fields))
-        prompt, named = ids(body["prompt"]), body["id_slot"]
+        prompt = ids(body["prompt"])
+        named = body["id_slot"]
         self.named += [named] if named >= 0 else []
         reused = self._mirror.expect_reused(prompt.packed, named if named >= 0 else None)
         slot = named if named >= 0 else self._mirror.predict_slot(prompt.packed)
@@ -124,7 +126,8 @@ async def see(cache: Cache, n_document: int, n_round: int) -> int:
     """Ask twice in a document; returns the tokens evaluated at first. Everything must be foretold."""
     costs = []
     for more in range(2):
-        prompt, options = whole(n_document, n_round, more), {**PREFILL, "n_predict": 2}
+        prompt = whole(n_document, n_round, more)
+        options = {**PREFILL, "n_predict": 2}
         done = await evaluate(cache, f"d{n_document}", prompt, options)
         if done.outlook is not None and done.outlook.sure:
             assert done.outlook.reused == done.cost.cache_n
@@ -203,7 +206,8 @@ async def test_an_editor_that_is_left_alone_has_its_slot_found(first: int) -> No
     server.named.clear()
     cache = editors[1]
     cache.client.share(exclusive=True)
-    prompt, options = whole(1, 1), {**PREFILL, "n_predict": 2}
+    prompt = whole(1, 1)
+    options = {**PREFILL, "n_predict": 2}
     done = await evaluate(cache, "d1", prompt, options)
     assert (done.cost.prompt_n <= FEW, server.named) == (True, [])
     assert await see(cache, 1, 2) <= FEW
@@ -244,7 +248,8 @@ async def test_what_is_evaluated_aside_is_there_and_takes_nothing_away(kind: str
     cache = editor(Server(**KINDS[kind]), exclusive=True)
     for n_round in range(2):
         await see(cache, 0, n_round)
-        above, below = whole(0, 0), ids([*range(5000 + n_round, 5100 + n_round)])
+        above = whole(0, 0)
+        below = ids([*range(5000 + n_round, 5100 + n_round)])
         end = join_runs((head(above, above.n - FEW), below))
         warmed = await cache.warm("d0" + ASIDE, end, 4000)
         assert bool(warmed.evaluated) == (kind == "ours")
@@ -273,7 +278,8 @@ async def take_turns(backend: Endpoints | LlamaServer, n_documents: int, most: i
         for n_round, middle in enumerate(("    def f(", "    def f(self, ")):
             costs = []
             for n in range(n_documents):
-                above, below = LINES[684 + 100 * n : 700 + 100 * n], LINES[700 + 100 * n :][:8]
+                above = LINES[684 + 100 * n : 700 + 100 * n]
+                below = LINES[700 + 100 * n :][:8]
                 gap = Prompt("demo", RING, f"{n}.py", "".join(above), "".join(below), middle)
                 timings = (await backend.complete(Request(gap, n_predict=2))).timings
                 assert timings.expected_n in (None, timings.cache_n)
@@ -293,7 +299,9 @@ async def visit(url: str, n_documents: int, memory: ModelMemory) -> tuple[list[i
     evaluated beside what had to be, and what the user is told.
     """
     own = Own("test", memory)
-    rng, shared, counts = random.Random(1), [*range(300, 500)], list[int]()
+    rng = random.Random(1)
+    shared = [*range(300, 500)]
+    counts = list[int]()
     windows = [rng.choices(range(300, 3000), k=150) for _ in range(n_documents)]
     async with aclosing(LlamaServer(url, own=own)) as server:
         await server.connect()
@@ -335,11 +343,13 @@ async def test_what_the_engine_drops_is_not_expected() -> None:
 async def test_a_busy_slot_is_never_named(*, clears: bool) -> None:
     """Another client took it since we looked: our prompt and a third client's go to the idle one."""
     with llama_server(BUNDLED, endpoint_slots=True, n_ctx=2 * 8192) as url:
-        server, http = LlamaServer(url), Http(url)
+        server = LlamaServer(url)
+        http = Http(url)
         async with aclosing(http), aclosing(server):
             await server.connect()
             assert server._connected is not None
-            cache, client = server._connected.cache, server._connected.cache.client
+            cache = server._connected.cache
+            client = server._connected.cache.client
             prompt = ids([*range(300, 340)])
             long = {
                 **PREFILL,

@@ -103,7 +103,9 @@ async def test_steps_over_a_prompt_end(*, lies: bool, case: Case) -> None:
         if not case.exclusive and rng.random() < 0.5:
             await ask_as_another_client(server, prompts(rng)[0])
         whole, seams = prompts(rng)
-        document, left, n_steps = f"d{rng.randrange(3)}", 1, 0
+        document = f"d{rng.randrange(3)}"
+        left = 1
+        n_steps = 0
         while left:
             _, left = await cache.warm(document, whole, case.step, seams)
             n_steps += 1

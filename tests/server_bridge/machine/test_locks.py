@@ -62,7 +62,8 @@ def test_a_look_at_a_fresh_file_takes_no_lock_away(path, monkeypatch) -> None:
 @pytest.mark.promise("your-programs-only")
 def test_what_a_process_that_ended_wrote_counts_for_nothing(path: Path) -> None:
     """Its lock went with it; the file of the next one is another."""
-    users, file = locks.join(path), take(path)
+    users = locks.join(path)
+    file = take(path)
     os.write(file, b"here")
     held = path.open("rb")
     os.close(file)
@@ -76,7 +77,8 @@ def test_what_a_process_that_ended_wrote_counts_for_nothing(path: Path) -> None:
 
 def test_files_are_deleted_once_no_process_uses_them(path: Path) -> None:
     """The last user deletes what was left behind; one that lives deletes them itself."""
-    first, second = locks.join(path), locks.join(path)
+    first = locks.join(path)
+    second = locks.join(path)
     file = take(path)
     assert not locks.delete_unused(path)
     locks.leave(path, first)
@@ -90,7 +92,8 @@ def test_files_are_deleted_once_no_process_uses_them(path: Path) -> None:
 
 def test_a_file_that_others_can_read_is_not_believed(path: Path) -> None:
     """Its key could be known to another user; another one takes its place."""
-    users, file = locks.join(path), take(path)
+    users = locks.join(path)
+    file = take(path)
     path.chmod(0o644)
     assert locks.find(path) is None
     other = take(path)
@@ -132,7 +135,8 @@ def test_what_another_program_has_locked_is_waited_for_a_moment_only(path: Path)
 
 def test_files_in_use_do_not_grow_old(path: Path) -> None:
     """Programs that clean up delete old files; the next start those of machines that are gone."""
-    users, file = locks.join(path), take(path)
+    users = locks.join(path)
+    file = take(path)
     left = path.with_name("engine-0.users")
     left.touch()
     files = path, locks.users_file(path), left

@@ -40,7 +40,8 @@ def test_what_is_written_only_its_owner_reads(tmp_path: Path) -> None:
 
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     """What it leads to stays as it is."""
-    path, target = tmp_path / "page", tmp_path / "target"
+    path = tmp_path / "page"
+    target = tmp_path / "target"
     target.write_bytes(b"old")
     path.symlink_to(target)
     private_files.write(path, b"new")

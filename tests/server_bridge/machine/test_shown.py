@@ -16,7 +16,8 @@ pytestmark = [
     pytest.mark.promise("rules-act-at-once"),
     pytest.mark.skipif(sys.platform == "win32", reason="there are no shared processes"),
 ]
-A, B = "/shop/a.py", "/shop/b.py"
+A = "/shop/a.py"
+B = "/shop/b.py"
 
 
 @pytest.fixture

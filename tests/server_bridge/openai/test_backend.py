@@ -44,7 +44,8 @@ async def reply_to(
     with recorder(answer=server_with(answer)) as server:
         async with aclosing(OpenAiServer(Http(server.url))) as backend:
             await backend.connect()
-            server.status, server.headers["Content-Type"] = status, kind
+            server.status = status
+            server.headers["Content-Type"] = kind
             return await backend.complete(request), json.loads(server.heard[-1][2])
 
 

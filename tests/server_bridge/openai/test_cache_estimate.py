@@ -33,7 +33,8 @@ def test_texts_sent_are_held_until_there_are_too_many() -> None:
 
 def test_a_server_that_reuses_nothing_is_noticed() -> None:
     """A word about the cache counts only where there was something to reuse, a block of 128 tokens; silence is no word."""
-    estimate, text = CacheEstimate(Speeds()), "x = 1\n" * 300
+    estimate = CacheEstimate(Speeds())
+    text = "x = 1\n" * 300
     for _ in range(2):
         estimate.learn("y = 1\n" * 60, 120, 0)
         assert estimate.keeps

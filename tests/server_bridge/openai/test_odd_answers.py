@@ -72,7 +72,8 @@ async def test_no_answer_is_too_odd(path: str) -> None:
                 with suppress(BackendError):
                     async for reply in server.stream(REQUEST):
                         assert all((t.logprob or 0) <= 0 for t in reply.tokens)
-            state, what = server.state, f"{path} {place} {odd!r}"
+            state = server.state
+            what = f"{path} {place} {odd!r}"
             assert 0.1 <= state.chars_per_token <= 100, what
             assert 0.1 <= state.prefill_per_s <= 1e7, what
             assert 1e-3 <= state.decode_ms <= 60_000, what

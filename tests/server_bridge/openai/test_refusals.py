@@ -20,7 +20,8 @@ from server_bridge.protocol import BackendRejected, BackendUnavailable, PromptTo
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import Heard, Recorder, events, recorder, stream
 
-QWEN, CHAT = "qwen2.5-coder-7b", "some-chat-70b"
+QWEN = "qwen2.5-coder-7b"
+CHAT = "some-chat-70b"
 HALF = Request(prompt("    x = ", "retur"), n_predict=4, stop=("\n\n",), sample=1)
 SAY = "return"
 BLOCK = "```\n    x = return\n```"

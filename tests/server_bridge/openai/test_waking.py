@@ -148,7 +148,8 @@ async def test_connections_that_are_dead_end_with_the_next_one(
 async def test_a_further_request_that_fails_leaves_the_first(cold, backend, monkeypatch) -> None:
     """A server that takes one request at a time refuses the others while it loads."""
     monkeypatch.setattr(waking, "AGAIN_S", (0.02, 0.02))
-    real, n_asked = Http.stream, []
+    real = Http.stream
+    n_asked = []
 
     def stream(http: Http, *given: object) -> object:
         n_asked.append(1)

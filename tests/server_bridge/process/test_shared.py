@@ -100,7 +100,8 @@ class Editor:
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[EmbeddedSettings]:
     """A model of the user's, with an engine that ends soon after the last editor; files go with it."""
-    model, folder = tmp_path / "model.gguf", tmp_path / "cache"
+    model = tmp_path / "model.gguf"
+    folder = tmp_path / "cache"
     shutil.copy(BUNDLED, model)
     yield EmbeddedSettings(str(model), shared=str(folder / "engine-1"), unused_s=0.5)
     wait_until(lambda: not [*folder.glob("*")], "the end of all engines")
@@ -144,7 +145,8 @@ def test_all_that_start_at_once_have_one(settings, start) -> None:
 
 def test_the_first_may_go(start: Callable[[], Editor]) -> None:
     """The engine that it started goes on for the others, and then ends."""
-    first, second = start(), start()
+    first = start()
+    second = start()
     engine = first.ask().engine()
     first.end()
     assert second.ask().engine() == engine
@@ -158,7 +160,8 @@ def test_one_that_is_killed_while_the_engine_loads_leaves_it_to_the_other(settin
     """At whatever moment: the engine goes on, or the other editor starts one."""
     file = settings.find_file()
     for wait_s in (0.0, 0.05, 0.1, 0.2):
-        first, second = start().ask(), start().ask()
+        first = start().ask()
+        second = start().ask()
         wait_until(file.exists, "the file of an engine that starts")
         threading.Event().wait(wait_s)
         first.end()
@@ -200,7 +203,8 @@ def test_killed_in_any_order_there_is_one_or_none(settings, start) -> None:
 @pytest.mark.promise("your-programs-only")
 async def test_it_is_used_like_a_server_that_others_use(settings: EmbeddedSettings) -> None:
     """Behind a key that is in its file alone, which only this user may read."""
-    first, second = Embedded(settings), Embedded(replace(settings, log="/dev/null"))
+    first = Embedded(settings)
+    second = Embedded(replace(settings, log="/dev/null"))
     text = (await (await first.connect()).complete(REQUEST)).text
     engine = psutil.Process(first.pid)
     await second.connect()
@@ -222,7 +226,8 @@ async def test_it_is_used_like_a_server_that_others_use(settings: EmbeddedSettin
 @pytest.mark.promise("your-programs-only")
 async def test_what_listens_at_its_port_after_it_gets_nothing(settings: EmbeddedSettings) -> None:
     """Neither the key nor a prompt, although the editor was not told yet that the engine ended."""
-    backend, heard = Embedded(settings), list[bytes]()
+    backend = Embedded(settings)
+    heard = list[bytes]()
     model = await backend.connect()
     backend._watching.cancel()
     engine = psutil.Process(backend.pid)
@@ -241,7 +246,8 @@ async def test_what_listens_at_its_port_after_it_gets_nothing(settings: Embedded
 
 async def test_slots_are_named_only_while_one_editor_uses_it(settings: EmbeddedSettings) -> None:
     """So a window alone has what it evaluated aside, and two do not break each other's prompts."""
-    first, second = Embedded(settings), Embedded(settings)
+    first = Embedded(settings)
+    second = Embedded(settings)
     policies = []
     for backend in (first, second, first):
         await (await backend.connect()).complete(REQUEST)
@@ -293,7 +299,8 @@ async def test_a_cache_folder_that_does_not_answer_holds_nothing(
 
 async def test_one_whose_file_is_gone_ends_and_is_ready_nowhere(settings) -> None:
     """So that what is private is forgotten by all; each editor notices without a request."""
-    first, second = Embedded(settings), Embedded(settings)
+    first = Embedded(settings)
+    second = Embedded(settings)
     await first.connect()
     await second.connect()
     ended = asyncio.Event()
@@ -354,7 +361,8 @@ def put_in_the_way(what: str, path: Path) -> int | None:
 @pytest.mark.parametrize("what", IN_THE_WAY)
 async def test_without_a_place_for_its_file_each_has_its_own(what: str, tmp_path, monkeypatch):
     """It works as before, whatever lies there; nothing is made elsewhere."""
-    new_child, start_s = Embedded._new_child, embedded.START_S
+    new_child = Embedded._new_child
+    start_s = embedded.START_S
 
     async def start_in_time(backend: Embedded) -> dict[str, str]:
         monkeypatch.setattr(embedded, "START_S", start_s)

@@ -14,7 +14,9 @@ from server_bridge.weights.choice import find_offer, offers
 from server_bridge.weights.table import MODELS, MOST_MS, NAMES
 
 GIB = 1 << 30
-POCKET, LAPTOP, DESKTOP = Machine(4 * GIB, 2), Machine(16 * GIB, 8), Machine(64 * GIB, 16)
+POCKET = Machine(4 * GIB, 2)
+LAPTOP = Machine(16 * GIB, 8)
+DESKTOP = Machine(64 * GIB, 16)
 
 
 def best(machine: Machine) -> str:
