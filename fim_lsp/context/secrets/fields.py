@@ -5,8 +5,7 @@ Where a keyword stands, the end of the name is read, then what stands between it
 (`forms`), or in the rest of the statement, then the value is judged (`values`).
 
 `SECRET = getenv("X") or "…"`, `option("--password", type=str, default="…")`: the syntax between
-the two is any language's, so it is not read. A literal belongs to the name unless another name
-sets it.
+the two is any language's, so it is not read. A literal is the name's unless another name sets it.
 """
 
 from __future__ import annotations
@@ -176,7 +175,6 @@ _NAME_END = re.compile(
     r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}(?:[\"'`]\))?|\[\w{0,16}\]|\$|\}(?=[ \t]=))?"
     r"(?=[\s=:：,;({<>|?!+.*%-])"
 )
-
 # `passwords = ["…", "…"]`, `PASSWORDS = {"app": "…"}`: a literal in front of a colon is a name.
 _ITEMS = re.compile(
     r"[ \t]{0,8}(?:(?::[ \t]?[\w\[\], ]{1,40}?=|:?=>?|:)[ \t]{0,8}(?:[\w.]{0,24}[\[({]{1,2}|%w\[)"
@@ -296,9 +294,11 @@ def is_clear(field: Field, value: str) -> bool:
 
 def is_secret(field: Field, value: str) -> bool:
     """Return whether *value* is one for a name of that rank."""
-    if field.kind is ValueKind.LINE:
-        return oddities(value) >= _LINE_ODD[field.rank]
     whole = field.rest.lower() in _SAME
+    if field.kind is ValueKind.LINE:
+        is_odd = oddities(value) >= _LINE_ODD[field.rank]
+        ends_others = whole and field.rank is Rank.PASSWORD and "&" in value
+        return is_odd or (ends_others and is_password(value.replace("&", "")))
     chosen = field.kind in _CHOSEN
     named = field.rank is not Rank.KEY
     spaced = len(value.split()) > 1
