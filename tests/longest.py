@@ -18,6 +18,7 @@ LONGEST_IN_EDITORS = (
 )  # fmt: skip
 # By what they compute and wait, end of November 2026, the longest first: `scripts/test --durations=0` tells.
 LONGEST = (
+    "tests/lsp/test_rules_in_writing.py",  # eight minutes of waiting in scripts/test-security
     "tests/wire/test_memory.py", "tests/server_bridge/process/test_shared.py",
     "tests/cli/test_commands.py", "tests/e2e/test_watchdog.py",
     "tests/session/test_canary.py", "tests/session/test_convergence.py",
