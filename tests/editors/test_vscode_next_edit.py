@@ -161,6 +161,8 @@ def test_in_another_cell(workbench: Workbench, project: Path) -> None:
     press(workbench, "Tab")
     workbench.wait_until(lambda: workbench("exists", cell(1, focused)), "the other one in focus")
     press(workbench, "Tab")
+    # the proposed text stands on screen before it is applied, too
+    workbench.wait_until(lambda: not workbench("added"), "the change applied")
     workbench.wait_for("area = height_book * width")
     first, second = json.loads(workbench.saved())["cells"]
     assert "".join(first["source"]) == "print(height_book)\ncheck(height_book)"
