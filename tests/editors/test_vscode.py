@@ -78,6 +78,18 @@ def test_accepting_a_word(typed: Workbench) -> None:
     assert typed.saved() == SHOP + TYPED + "eight"
 
 
+def test_another_text_is_a_key_away(typed: Workbench) -> None:
+    """VS Code asks by hand where one text stands on screen, and gets others behind it."""
+    first = str(typed("ghost"))
+
+    def is_another() -> bool:
+        typed("press", "Alt+BracketRight")
+        ghost = str(typed("ghost"))
+        return ghost != "" and not ghost.startswith(first) and not first.startswith(ghost)
+
+    typed.wait_until(is_another, "another text")
+
+
 def test_dismissing(typed: Workbench) -> None:
     """Escape hides the ghost text at once, and the server learns from it."""
     typed("press", "Escape")
