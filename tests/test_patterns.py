@@ -281,7 +281,8 @@ def is_linear(used: Used, attack: tuple[str, str, str]) -> bool:
         if once > MUCH and size == SIZES[0]:
             return cost(used, attack, size, TIMES[1]) <= MUCH  # twice an exponential one is endless
         if once > MUCH and size >= enough:
-            return any(_doubles(used, attack, size, times) for times in TIMES)
+            doubles = any(_doubles(used, attack, size, times) for times in TIMES)
+            return doubles or cost(used, attack, size, TIMES[2]) <= MUCH  # `once` was one run
         if once > TOO_MUCH:
             return False
         if once <= LITTLE.get(size, 0.0) or (
