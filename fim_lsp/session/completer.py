@@ -238,14 +238,6 @@ class Completer:
         if doc.current is None:
             return Answer([], SUPERSEDED)
         answer = self._polish(request, doc, Outcome.BACKEND, candidates)
-        is_empty = not answer.suggestions and candidates[0].text
-        if is_empty and self._dispatcher.has_more(request, doc, candidates):
-            # The filters leave nothing of the likeliest text, and the user waits: another may do.
-            candidates, more = await self._dispatcher.ask(request, doc, wait)
-            if doc.current is None:
-                return Answer([], SUPERSEDED)
-            cost = cost.plus(more)
-            answer = self._polish(request, doc, Outcome.BACKEND, candidates)
         is_late = not wait.lasts and asyncio.get_running_loop().time() >= wait.until
         if is_late and not answer.suggestions and not candidates[0].whole:
             answer = Answer([], SLOW)
@@ -257,11 +249,12 @@ class Completer:
         """Return the suggestions that the filters leave of *said*, in order."""
         polished = [polish(each, request.cursor, request.sure) for each in said]
         self._stats.count_cuts(cut.filter for candidate in polished for cut in candidate.cuts)
-        lasting = outcome is not Outcome.LOCAL and said[0].whole and request.selected is None
+        is_text = outcome is not Outcome.LOCAL and request.selected is None
+        lasts = is_text and said[0].whole
         answer = self._choose(request, outcome, polished)
-        shown = Displayed(request.cursor, polished[0], self._connection.state.model)
-        doc.display(shown if lasting and len(said) == 1 else None)
-        if lasting and answer.suggestions:
+        shown = Displayed(request.cursor, polished[0], self._connection.state.model, lasts)
+        doc.display(shown if is_text and len(said) == 1 else None)
+        if lasts and answer.suggestions:
             self._dispatcher.decode_ahead(request, doc, answer.suggestions[0])
         return answer
 

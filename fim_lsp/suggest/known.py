@@ -183,11 +183,15 @@ class Known(NamedTuple):
 
 
 class Displayed(NamedTuple):
-    """A filtered candidate and where it was first shown; *model* said it."""
+    """
+    A filtered candidate and where it was first shown; *model* said it. *lasts*: it stays while it
+    is typed along; what may be a beginning does not.
+    """
 
     cursor: Cursor
     candidate: Candidate
     model: str
+    lasts: bool = True
 
     def at(self, request: CompletionRequest, model: str) -> Known | None:
         """
@@ -195,7 +199,7 @@ class Displayed(NamedTuple):
         stays as it is, and no filter runs again. None where it does not tell: elsewhere, where all
         is typed, and where all is asked for.
         """
-        if request.invoked or request.selected is not None:
+        if not self.lasts or request.invoked or request.selected is not None:
             return None
         left = self.find_rest(request.cursor, model)
         if left is None or (not left.text and request.cursor.before != self.cursor.before):

@@ -16,7 +16,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import BackendError, BackendUnavailable, Prompt, PromptTooLong
 from tests.clock import on_clock
-from tests.fake_backend import FakeBackend
+from tests.fake_backend import FakeBackend, tokenize
 from tests.typist import Typist, wait_judged
 
 TOKEN_S = 0.03  # of the smallest model on two cores that are busy
@@ -55,11 +55,13 @@ def say(prompt: Prompt, sample: int) -> str:
 
 
 @contextlib.asynccontextmanager
-async def at_work(texts: Callable[[Prompt, int], str] = say) -> AsyncIterator[User]:
+async def at_work(
+    texts: Callable[[Prompt, int], str] = say, code: str = CODE
+) -> AsyncIterator[User]:
     backend = FakeBackend(texts, token_s=TOKEN_S)
     backend.state = replace(backend.state, decode_ms=TOKEN_S * 1000)
     session = Session(Config(), lambda _: backend)
-    typist = Typist(session, CODE)
+    typist = Typist(session, code)
     await session.connection.wait_ready()
     await wait_judged(session)
     yield User(typist, backend)
@@ -73,7 +75,7 @@ async def test_the_likeliest_text_comes_alone_and_at_once() -> None:
         began = asyncio.get_running_loop().time()
         assert await user.ask() == TEXTS[:1]
         n_tokens = user.typist.counted("tokens", "predicted")
-        assert asyncio.get_running_loop().time() - began <= (n_tokens + 1) * TOKEN_S
+        assert asyncio.get_running_loop().time() - began <= (n_tokens + 2) * TOKEN_S
         assert set(user.samples) == {0}
 
 
@@ -146,6 +148,25 @@ async def test_more_of_the_likeliest_comes_before_others() -> None:
         assert await user.ask() == TEXTS[:1] != [cut]
         assert set(user.samples) <= {0}
         assert await user.ask() == TEXTS
+
+
+@on_clock
+async def test_a_text_on_screen_is_all_of_it_though_its_end_came_later() -> None:
+    """The answer did not wait for the token that tells that the block is whole; others come then."""
+    blocks = [f"{name} in items:\n        n += {name}.price" for name in ("item", "each", "cart")]
+
+    def say_block(prompt: Prompt, sample: int) -> str:
+        said = (prompt.middle + prompt.forced).rpartition("for ")[2]
+        return f"{blocks[sample]}\n    return n".removeprefix(said)
+
+    async with at_work(say_block, code="def total(items):\n    n = 0\n    for ") as user:
+        n_tokens = len(tokenize(blocks[0] + "\n"))
+        user.configure(
+            min_confidence=0.0, debounce_ms=0, patience_ms=(n_tokens + 2) * TOKEN_S * 1000
+        )
+        assert await user.ask(invoked=False) == blocks[:1]
+        await user.typist.session.wait_idle()
+        assert await user.ask() == blocks
 
 
 @pytest.mark.parametrize("key", ["s", "x"], ids=["along", "against"])

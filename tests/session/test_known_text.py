@@ -117,6 +117,7 @@ def test_what_is_on_screen_stays(typed: str, left: str | None) -> None:
     assert (found and found.candidates[0].text) == left
     assert not displayed.at(request(typed, invoked=True), MODEL)
     assert not displayed.at(request(typed), "another model")
+    assert not displayed._replace(lasts=False).at(request(typed), MODEL)
 
 
 @pytest.mark.parametrize(

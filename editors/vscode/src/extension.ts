@@ -64,6 +64,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       await inTerminal(context, "setup");
       await start(); // with what it wrote
     }),
+    vscode.commands.registerCommand("fim.showAnother", () => growing?.showAnother()),
     vscode.commands.registerCommand("fim.keepListClosed", () => growing?.forget()), // the key's other commands did
     vscode.commands.registerCommand("fim.doctor", () => inTerminal(context, "doctor", ...projectFolder())),
     vscode.workspace.onDidChangeConfiguration(async (change) => {

@@ -3,17 +3,19 @@
 // the rest is here. That question is answered from here: the server hears nothing of it.
 
 import * as vscode from "vscode";
-import { type InlineCompletionList, type LanguageClient, ProgressType } from "vscode-languageclient/node";
+import { type InlineCompletionList, type InlineCompletionParams, type LanguageClient, ProgressType } from "vscode-languageclient/node";
 import { switchedOn } from "./settings";
 
 const METHOD = "textDocument/inlineCompletion";
 const PATIENCE_MS = 250; // for all of a text; then its first lines are shown
 const IN_WORD_MS = 600; // of the 750 that VS Code's list waits for ghost text, since 1.121
 const IN_WORD = /[\p{L}\p{N}_]$/u;
+const ALONE = "fim.isAlone"; // true where VS Code asked by hand and got one text: it asks for others once only, and did
 const WAITS = "fim.listWaits"; // true while VS Code's list waits for an answer: then a key keeps it closed
 // VS Code keeps what it shows and puts the new text behind it, as another suggestion.
 const ASK = "editor.action.inlineSuggest.trigger";
 const NEXT = "editor.action.inlineSuggest.showNext";
+const HIDE = "editor.action.inlineSuggest.hide"; // then VS Code asks again
 const lines = new ProgressType<InlineCompletionList>();
 let count = 0;
 
@@ -77,10 +79,16 @@ export class Growing implements vscode.Disposable {
     const again = this.newest;
     if (isByHand && again?.more !== undefined && isAt(again, document, position)) {
       again.wasAskedAgain = !isOfList;
+      void setContext(ALONE, itemsOf(again.more).length === 1);
       return isOfList ? [] : again.more;
     }
     this.forget();
-    if (isByHand || isOfList) return next(document, position, context, token);
+    if (isByHand || isOfList) {
+      const found = await next(document, position, context, token);
+      void setContext(ALONE, itemsOf(found).length === 1);
+      return found;
+    }
+    void setContext(ALONE, false);
     const question: Question = { document, version: document.version, position, asking: new vscode.CancellationTokenSource() };
     this.newest = question;
     const cancelling = token.onCancellationRequested(() => question.asking.cancel());
@@ -89,12 +97,43 @@ export class Growing implements vscode.Disposable {
     return token.isCancellationRequested ? null : first;
   };
 
+  /** Show another text where one is shown, as VS Code does while it still asks for others itself. */
+  readonly showAnother = async (): Promise<void> => {
+    const editor = vscode.window.activeTextEditor;
+    if (editor === undefined) return;
+    this.forget();
+    const { document, selection: { active: position } } = editor;
+    const question: Question = { document, version: document.version, position, asking: new vscode.CancellationTokenSource() };
+    this.newest = question;
+    const byHand = { triggerKind: vscode.InlineCompletionTriggerKind.Invoke, selectedCompletionInfo: undefined };
+    const found = await this.request(question, this.client.code2ProtocolConverter.asInlineCompletionParams(document, position, byHand));
+    if (this.newest !== question || !isHere(question)) return;
+    if (itemsOf(found).length > 1) {
+      question.more = found;
+      await vscode.commands.executeCommand(HIDE);
+      await vscode.commands.executeCommand(ASK);
+    }
+    if (this.newest === question) await vscode.commands.executeCommand(NEXT);
+    if (this.newest === question) this.newest = undefined;
+  };
+
+  /** The server's answer; nothing where the question was cancelled, or the server has ended. */
+  private request({ asking }: Question, params: InlineCompletionParams): Promise<Answer> {
+    return this.client
+      .sendRequest<InlineCompletionList | null>(METHOD, params, asking.token)
+      .then((found) => (found === null ? null : this.read(found, asking)))
+      .catch(() => null);
+  }
+
+  private read(list: InlineCompletionList, asking: vscode.CancellationTokenSource): Promise<Answer> {
+    return this.client.protocol2CodeConverter.asInlineCompletionResult(list, asking.token);
+  }
+
   /** Ask the server; returns what VS Code is to show first, while the rest may be on its way. */
   private ask(question: Question, context: vscode.InlineCompletionContext): Promise<Answer> {
     const { document, position, asking } = question;
     const partialResultToken = `fim.growing:${(count += 1)}`;
     const params = { ...this.client.code2ProtocolConverter.asInlineCompletionParams(document, position, context), partialResultToken };
-    const read = (list: InlineCompletionList) => this.client.protocol2CodeConverter.asInlineCompletionResult(list, asking.token);
     return new Promise((answer) => {
       let soFar: Answer;
       let isDue = false;
@@ -116,19 +155,15 @@ export class Growing implements vscode.Disposable {
         after(IN_WORD_MS, () => question.told === undefined && tell(soFar));
       }
       const listening = this.client.onProgress(lines, partialResultToken, async (part) => {
-        soFar = await read(part);
+        soFar = await this.read(part, asking);
         if (question.told === "") after(PATIENCE_MS, () => tell(soFar)); // late already: if all of it comes now, that
         else tellPart();
       });
-      void this.client
-        .sendRequest<InlineCompletionList | null>(METHOD, params, asking.token)
-        .then((found) => (found === null ? null : read(found)))
-        .catch(() => null) // cancelled, or the server has ended
-        .then((all) => {
-          timers.forEach(clearTimeout);
-          listening.dispose();
-          tell(all);
-        });
+      void this.request(question, params).then((all) => {
+        timers.forEach(clearTimeout);
+        listening.dispose();
+        tell(all);
+      });
     });
   }
 

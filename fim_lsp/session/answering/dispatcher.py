@@ -62,39 +62,41 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait
     ) -> tuple[list[Candidate], Timings]:
         """
-        Return the likeliest text of the model, and its cost; where all of that is on screen,
-        different ones behind it.
+        Return the likeliest text of the model, and its cost; by hand, where all of that is on
+        screen or filters leave nothing of it, different ones behind it.
 
         A generation under way that agrees with what is typed is joined at once; before a new one,
         the next key is waited for, which cancels this. Raises `BackendError`, Withdrawn.
         """
-        known = self.texts.of(doc).at(request, self._model).candidates if request.invoked else ()
-        if known:
-            if self.has_more(request, doc, known):
-                return await self._ask_others(request, doc, wait, known[0])
-            return [*known[: request.n_wanted]], Timings()  # it was said a moment ago
-        while True:
-            try:
-                return await self._ask(request, doc, wait)
-            except PromptTooLong as error:
-                if not self._framing.shrunk(doc, doc.view.ladder.current, error):
-                    raise
+        if request.invoked:
+            return await self._ask_by_hand(request, doc, wait)
+        return await self._ask_first(request, doc, wait)
 
     def has_more(
         self, request: CompletionRequest, doc: OpenDocument, known: Sequence[Candidate]
     ) -> bool:
         """
         Return whether a user who asks gets more than what is *known*: other texts where all of the
-        first is on screen, or any text where none is known and the model is away.
+        first is on screen or filters leave nothing of it, or any text where none is known and the
+        model is away.
         """
-        if not request.invoked or len(known) >= request.n_wanted:
+        if not request.invoked:
             return False
         if not self._lane.connection.is_ready:
             return not any(each.text for each in known)
-        shown = doc.displayed
-        if shown is None or self.texts.of(doc).has_others(request.cursor, self._model):
+        return self._has_others(request, doc, known)
+
+    def _has_others(
+        self, request: CompletionRequest, doc: OpenDocument, known: Sequence[Candidate]
+    ) -> bool:
+        if doc.current is not request.document or len(known) >= request.n_wanted:
             return False
-        return shown.shows(request, polish(known[0], request.cursor, request.sure), self._model)
+        if self.texts.of(doc).has_others(request.cursor, self._model):
+            return False
+        first = polish(known[0], request.cursor, request.sure)
+        if known[0].text and not first.text:
+            return True
+        return doc.displayed is not None and doc.displayed.shows(request, first, self._model)
 
     def decode_ahead(
         self, request: CompletionRequest, doc: OpenDocument, suggestion: Suggestion
@@ -122,6 +124,29 @@ class Dispatcher:
     async def aclose(self) -> None:
         """End all generations."""
         await self._decoding.aclose()
+
+    async def _ask_by_hand(
+        self, request: CompletionRequest, doc: OpenDocument, wait: Wait
+    ) -> tuple[list[Candidate], Timings]:
+        said = [*self.texts.of(doc).at(request, self._model).candidates[: request.n_wanted]]
+        cost = Timings()
+        if not said:
+            said, cost = await self._ask_first(request, doc, wait)
+        if not self._has_others(request, doc, said):
+            return said, cost
+        said, more = await self._ask_others(request, doc, wait, said[0])
+        return said, cost.plus(more)
+
+    async def _ask_first(
+        self, request: CompletionRequest, doc: OpenDocument, wait: Wait
+    ) -> tuple[list[Candidate], Timings]:
+        """Return the likeliest text, of a prompt that fits."""
+        while True:
+            try:
+                return await self._ask(request, doc, wait)
+            except PromptTooLong as error:
+                if not self._framing.shrunk(doc, doc.view.ladder.current, error):
+                    raise
 
     async def _ask_others(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, first: Candidate
