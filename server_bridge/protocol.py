@@ -9,10 +9,8 @@ changes rarely stands first and what changes with every key stands last.
     middle                               grows by what is typed; its `tape` is a word being made
     forced                               half a word: not sent, the output must begin with it
 
-With `turns`, an instruction stands behind the frozen parts, and the middle is the answer to it.
-
-A backend turns a prompt into token ids (llama.cpp) or text (OpenAI-style) and knows nothing else
-of editors. All of this is plain data; waiting happens in the backends and in `fim_lsp.session`.
+With `turns`, an instruction stands behind the frozen parts, and the middle is the answer to it. A
+backend turns a prompt into token ids or text and knows nothing else of editors.
 """
 
 from __future__ import annotations
@@ -228,6 +226,8 @@ class Engine(NamedTuple):
 
     name: str = ""  # where that is known
     guessed: frozenset[str] = frozenset()  # of "context", "slots", "cached" and "confidence"
+    pid: int = 0  # of one of ours
+    most_kept: int = 0  # bytes of all that it has evaluated, of one of ours
 
 
 UNKNOWN_ENGINE = Engine()
@@ -238,15 +238,15 @@ class State:
     """
     Last known state of a backend; `message` is a sentence for the user, "" for no problem.
 
-    *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* (tokens per
-    second) and *decode_ms* (per token) are measured on the user's own text, with a guess until
-    then. *cache_problem* is the likely cause where it evaluates more than it should, "" while it
-    does not. *memory* is "plain", "recurrent" (or hybrid) or "sliding window": what of an evaluated
-    prompt can be cut off; "" while that is not known. *drafters* are the kinds of speculation it
-    was started with, as its answers tell; *drafts*: it speculates. *second_best* says why its model
-    is not the right one for filling in, "" where it was trained for that; *fills_only* why it
-    cannot follow an instruction, "" where it may. *cause* is that of the error behind `message`,
-    with the server that it is about; one that is ready has it until it has completed something.
+    *n_ctx* is the tokens of one slot. *chars_per_token*, *prefill_per_s* (tokens per second) and
+    *decode_ms* (per token) are measured on the user's own text, guessed until then. *cache_problem*
+    is the likely cause where it evaluates more than it should, "" while it does not. *memory* is
+    "plain", "recurrent" (or hybrid) or "sliding window": what of an evaluated prompt can be cut
+    off; "" while that is not known. *drafters* are the kinds of speculation it was started with, as
+    its answers tell; *drafts*: it speculates. *second_best* says why its model is not the right one
+    for filling in, "" where it was trained for that; *fills_only* why it cannot follow an
+    instruction, "" where it may. *cause* is that of the error behind `message`, with the server
+    that it is about; one that is ready has it until it has completed something.
     """
 
     health: Health

@@ -12,7 +12,9 @@ from fim_lsp.lsp.server import COMMANDS, FEATURES
 from fim_lsp.settings.merge import SCHEMA
 from fim_lsp.suggest.filters.order import FILTERS
 from server_bridge.fim.tokens import FAMILIES
-from server_bridge.weights.table import GIGABYTE, MODELS
+from server_bridge.process.command_line import Machine
+from server_bridge.weights.choice import offers
+from server_bridge.weights.table import GIGABYTE
 from tests.test_tidy import ROOT, files_of_git
 
 PAGES = [ROOT / name for name in files_of_git() if name.endswith(".md") and (ROOT / name).exists()]
@@ -116,16 +118,17 @@ def test_the_first_release_says_what_it_does() -> None:
 
 
 def test_the_page_of_models_says_what_the_table_does() -> None:
-    """Size, costs, quality and licence of every model."""
+    """Size, costs, quality and licence of every model, and the memory of a machine with 64 GiB."""
     page = (ROOT / "docs/models.md").read_text("utf-8")
-    for model in MODELS:
+    for offer in offers(Machine(64 << 30, 16), {}):
+        model = offer.model
         quality = [
             f"{each:.1f}" if each else "not published" for each in (model.lines, model.across_files)
         ]
         row = " | ".join(
             (
                 f"| `{model.name}`", f"{model.n_bytes / GIGABYTE:.1f}",
-                f"{model.n_read / 40e9 * 1000:.0f}", f"{model.n_read / 200e9 * 1000:.1f}",
+                f"{offer.needs / GIGABYTE:.1f}", f"{model.n_read / 40e9 * 1000:.0f}", f"{model.n_read / 200e9 * 1000:.1f}",
                 *quality, f"{model.licence} |",
             )
         )  # fmt: skip

@@ -6,7 +6,6 @@ download.
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,8 +16,9 @@ from fim_lsp.cli.terminal import Screen, fit, screen_on, unbroken
 from server_bridge.weights.table import GIGABYTE, Offer
 
 OFFERS_LEGEND = """\
-ms a token: to write one, a line is some 12. First look: to read a file once. Lines and across: \
-how often a line is right to the letter, as published, within a file and where it takes others."""
+Memory: at most, in GB, with the file. ms a token: to write one, a line is some 12. First look: to \
+read a file once. Lines and across: how often a line is right to the letter, as published, within \
+a file and where it takes others."""
 Ask = Callable[[str], str]
 MEGABYTE = 1e6
 BAR = 24  # characters
@@ -31,8 +31,8 @@ def list_offers(offers: Sequence[Offer], width: int) -> list[str]:
     """Return the table: what each costs, what it is worth, under which licence."""
     if width < TABLE_WIDTH:
         return [line for offer in offers for line in _lines(offer)]
-    costs = f"{'GB':>5} {'ms a token':>11} {'first look':>11}"
-    return [f"  {'':<10} {costs} {'lines':>6} {'across':>7}  licence", *map(_offer_row, offers)]
+    costs = f"{'GB':>4} {'memory':>6} {'ms a token':>10} {'first look':>10}"
+    return [f"  {'':<9} {costs} {'lines':>5} {'across':>6} licence", *map(_offer_row, offers)]
 
 
 def choose_offer(screen: Screen, offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None:
@@ -114,6 +114,7 @@ def _describe_rest(n_bytes: int, per_s: float) -> str:
 def _lines(offer: Offer) -> list[str]:
     """Return *offer* for a screen that the table is too wide for."""
     name = f"{'→' if offer.is_best else ' '} {offer.model.name}, {_size(offer)}"
+    name += f", {_gigabytes(offer.needs)} in memory"
     cost = f"{offer.ms_per_token:.0f} ms a token, first look {offer.first_look_s:.0f} s"
     if offer.memory:
         cost = _describe_lack(offer).partition(";")[0]
@@ -123,16 +124,14 @@ def _lines(offer: Offer) -> list[str]:
 def _offer_row(offer: Offer) -> str:
     model = offer.model
     mark = "→" if offer.is_best else " "
-    name = f"{mark} {model.name:<10} {model.n_bytes / GIGABYTE:>5.1f}"
+    name = f"{mark} {model.name:<9} {_gigabytes(model.n_bytes):>4}"
     if offer.memory:
         return f"{name}   {_describe_lack(offer)}"
     lines, across = (f"{n:.0f} %" if n else "-" for n in (model.lines, model.across_files))
     licence, condition, _ = model.licence.partition(" (")
     note = ", here" if offer.path else ""
-    return (
-        f"{name} {offer.ms_per_token:>11.0f} {offer.first_look_s:>9.0f} s {lines:>6} {across:>7}  "
-        f"{licence}{'*' if condition else ''}{note}"
-    )
+    cost = f"{_gigabytes(offer.needs):>6} {offer.ms_per_token:>10.0f} {offer.first_look_s:>8.0f} s"
+    return f"{name} {cost} {lines:>5} {across:>6} {licence}{'*' if condition else ''}{note}"
 
 
 def _list_conditions(offers: Sequence[Offer]) -> list[str]:
@@ -143,9 +142,8 @@ def _list_conditions(offers: Sequence[Offer]) -> list[str]:
 
 def _describe_lack(offer: Offer) -> str:
     """Return how much memory the model needs, and how much there is."""
-    needed = offer.model.n_bytes / GIGABYTE
-    there = offer.memory / GIGABYTE
-    return f"needs {math.ceil(needed)} GB of memory; this machine has {there:.0f}"
+    needed = _gigabytes(offer.needs)
+    return f"takes {needed} GB of memory; this machine has {_gigabytes(offer.memory)}"
 
 
 def _size(offer: Offer) -> str:

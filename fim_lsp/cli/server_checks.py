@@ -12,8 +12,11 @@ from contextlib import aclosing
 from fim_lsp.cli import checks
 from fim_lsp.cli.checks import TRIAL, Check, Finding, Target
 from fim_lsp.settings.config import list_servers, remote_servers
+from server_bridge.machine import processes
 from server_bridge.machine.addresses import redact_url
+from server_bridge.machine.disks import in_disk_thread
 from server_bridge.protocol import Backend, BackendError, Request, State
+from server_bridge.weights.table import GIGABYTE
 
 # The window around the cursor alone takes 1,536 tokens by default (prefix, suffix, middle) and an
 # answer up to 128; below this there is no room for other files.
@@ -84,6 +87,17 @@ async def context(target: Target) -> list[Finding]:
     return [Finding("context", "ok", says)]
 
 
+async def memory(target: Target) -> list[Finding]:
+    """Report the memory that an engine of ours takes now, and the most of what it may keep."""
+    engine = target.backend.state.engine
+    if not engine.most_kept:
+        return []
+    now = await in_disk_thread(processes.memory, engine.pid)
+    taken = f"{now / GIGABYTE:.1f} GB now, the model's file included; " if now else ""
+    kept = f"what it has evaluated takes {engine.most_kept / GIGABYTE:.1f} GB at most"
+    return [Finding("memory", "ok", taken + kept)]
+
+
 async def answers(target: Target) -> list[Finding]:
     """Check how answers come: piece by piece, to their end, and with how sure the model is."""
     state = target.backend.state
@@ -108,7 +122,7 @@ async def answers(target: Target) -> list[Finding]:
 
 # Of these, each asks a model that is ready.
 OF_MODEL: tuple[Check, ...] = (
-    access, context, checks.speed, checks.cache, checks.speculation, answers,
+    access, context, memory, checks.speed, checks.cache, checks.speculation, answers,
 )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ from server_bridge.protocol import (
     BackendRejected,
     BackendUnavailable,
     BackendUnusable,
+    Engine,
     Health,
     Measure,
     Model,
@@ -145,10 +146,12 @@ class LlamaServer(Stateful):
             return state
         client = connected.cache.client
         memory = client.mirror.memory
+        pid = (self._own.process and self._own.process.pid) or 0
         measured = {
             **connected.tokenizer.speeds.values,
             "cache_problem": unfit(client.server.build, memory) or client.check.problem,
             "memory": memory.kind.value,
+            "engine": Engine(pid=pid, most_kept=memory.most_kept(state.slots, state.n_ctx)),
             "drafters": client.drafters,
             "drafts": connected.drafts,
         }

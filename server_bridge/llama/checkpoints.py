@@ -63,6 +63,16 @@ class ModelMemory(NamedTuple):
     is_told: bool = False
     sign: tuple[Kind, int] = (Kind.UNKNOWN, 0)
 
+    def most_kept(self, n_slots: int, n_ctx: int) -> int:
+        """
+        Return the bytes that all that is evaluated takes at most, in so many slots and set aside; 0
+        where that is not known.
+        """
+        if not self.token_bytes or self.aside_bytes is None:
+            return 0
+        one = n_ctx * self.token_bytes + self.n_checkpoints * self.state_bytes
+        return n_slots * one + self.aside_bytes
+
 
 class Checkpoint(NamedTuple):
     """

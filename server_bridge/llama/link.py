@@ -4,9 +4,8 @@ A llama.cpp server that has proved its identity, and typed answers from it.
 The user's text goes only to the server that `meet` met: the same build, model, slots and context,
 with the same vocabulary. llama.cpp closes a connection after 5 s of silence and after 100 requests,
 its router after each, and another server may have its port by then. So each new connection is
-proved before it is used: by `/props`, and by a fixed text whose tokens must be those of before,
-because a model may be replaced under its own name and token ids mean nothing in another vocabulary.
-Of a router only itself is proved: which model it hands on to shows when it is met.
+proved before it is used: by `/props`, and by a fixed text whose tokens must be those of before: a
+model may be replaced under its own name. Of a router only itself is proved.
 """
 
 from __future__ import annotations
@@ -76,6 +75,8 @@ class NotForced(BackendRejected):
 class Process(Protocol):
     """The process of a server that we run."""
 
+    pid: int | None
+
     def cpu_s(self) -> float | None:
         """Return the seconds that it has computed; None once it has ended."""
 
@@ -92,8 +93,7 @@ class MetServer(NamedTuple):
 
 class Link:
     """
-    *http* to one server, and a second connection for streams. Every method raises `BackendError`
-    and nothing else.
+    *http* to one server, and a second connection for streams. All raise `BackendError` alone.
 
     Closing a stream closes its connection, and the next one needs another. This one has the same
     server behind it while the first connection, which was proved, is still open: this is looked at

@@ -14,11 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from server_bridge.process.command_line import Machine, usual_threads
+from server_bridge.process import sizing
+from server_bridge.process.command_line import N_BATCH, N_SLOTS, Machine, usual_threads
 from server_bridge.weights.table import MODELS, MOST_MS, Offer, OfferedModel
 
 GPU_SHARE = 0.75  # of its memory for weights: contexts take an eighth, buffers and screens the rest
-CPU_SHARE = 0.25  # editor, compilers and browser need the rest
+CPU_SHARE = 0.25  # for weights where a GPU shares the memory with all programs
+HALF = (
+    0.5  # of the memory for all that an engine takes: editor, compilers and browser need the rest
+)
 MOST_SHARE = 0.8  # above it weights and contexts push out the editor, or do not load at all
 WINDOW = 1536  # tokens around the cursor, by default
 
@@ -67,28 +71,34 @@ def _gpu_reads(chip: str) -> float:
 def _offer(model: OfferedModel, machine: Machine, path: str) -> Offer:
     by_cores = usual_threads(machine.cores) * THREAD_COUNTS
     by_gpu = APPLE_COUNTS if machine.chip else GPU_COUNTS
+    needs = _count_needs(model, machine)
     memory = machine.memory if machine.chip else machine.memory + machine.gpu
     counts = by_gpu if _fits_gpu(model.n_bytes, machine) else by_cores
     return Offer(
         model,
         ms_per_token=estimate_ms(model.n_read, model.n_bytes, machine),
         first_look_s=2 * model.n_active * WINDOW / counts,
+        needs=needs,
         path=path,
-        memory=0 if model.n_bytes <= MOST_SHARE * memory else memory,
+        memory=0 if needs <= MOST_SHARE * memory else memory,
     )
 
 
+def _count_needs(model: OfferedModel, machine: Machine) -> int:
+    """Return the bytes of memory that *model* takes at most with a server as it is started here."""
+    of_token = sizing.memory_of(model.facts, N_BATCH, N_SLOTS, machine.memory)
+    n_ctx = sizing.context(model.facts, N_SLOTS, sizing.N_CTX, machine.gpu or machine.memory)
+    return model.n_bytes + sizing.ENGINE + of_token.most_kept(N_SLOTS, n_ctx)
+
+
 def _fits_gpu(n_bytes: int, machine: Machine) -> bool:
-    return bool(machine.gpu) and n_bytes <= _room(machine)
-
-
-def _room(machine: Machine) -> float:
-    """Return the bytes for weights: a share of the memory where they are computed."""
-    shared = machine.memory * CPU_SHARE
+    """Return whether there is a GPU with room for weights of *n_bytes*."""
     own = machine.gpu * GPU_SHARE
-    return min(shared, own) if machine.chip else own if machine.gpu else shared
+    return n_bytes <= (min(machine.memory * CPU_SHARE, own) if machine.chip else own)
 
 
 def _pays(offer: Offer, machine: Machine) -> bool:
     is_quick = offer.ms_per_token <= MOST_MS and offer.first_look_s <= MOST_FIRST_S
-    return is_quick and offer.model.n_bytes <= _room(machine)
+    if machine.gpu:
+        return is_quick and _fits_gpu(offer.model.n_bytes, machine)
+    return is_quick and offer.needs <= HALF * machine.memory

@@ -19,6 +19,8 @@ import pkgutil
 import tomllib
 from typing import Any, NamedTuple
 
+from server_bridge.process.sizing import Facts
+
 HUB = "https://huggingface.co"
 GIGABYTE = 1e9
 # For a token: a line is some 12, and is to be there within half a second or so.
@@ -29,7 +31,8 @@ class OfferedModel(NamedTuple):
     """
     One file of weights: *n_bytes* long, at *commit* of the repository *repo* of the hub.
 
-    *n_active* is how many weights a token passes through, all but for a mixture of experts.
+    *n_active* is how many weights a token passes through, all but for a mixture of experts. *facts*
+    are those of its header that say what a token takes, see `sizing`.
     """
 
     name: str
@@ -39,6 +42,7 @@ class OfferedModel(NamedTuple):
     n_bytes: int
     sha256: str
     n_active: int
+    facts: Facts
     licence: str = "Apache-2.0"
     is_free: bool = True  # of conditions on its use: only such models are chosen automatically
     lines: float | None = None
@@ -59,13 +63,15 @@ class Offer(NamedTuple):
     A model on one machine: what a token costs, and the first look at a file; *is_best* for this
     machine.
 
-    *path* is where its file is, "" where it has to be downloaded. *memory* is what the machine has
-    in bytes where that is too little for the model, else 0.
+    *needs* is how many bytes of memory it takes at most, all that is evaluated included. *path* is
+    where its file is, "" where it has to be downloaded. *memory* is what the machine has in bytes
+    where that is too little for the model, else 0.
     """
 
     model: OfferedModel
     ms_per_token: float
     first_look_s: float
+    needs: int
     is_best: bool = False
     path: str = ""
     memory: int = 0

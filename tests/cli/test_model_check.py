@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from contextlib import aclosing
 from types import SimpleNamespace
 
@@ -9,11 +12,12 @@ import pytest
 
 from fim_lsp.__main__ import open_backend
 from fim_lsp.cli.checks import Target, model, speculation, speed
+from fim_lsp.cli.server_checks import memory
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.llama.identity import open_to_pages
 from server_bridge.process.command_line import Machine
-from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
+from server_bridge.protocol import Engine, Health, Reply, Request, State, Stop, Timings
 from server_bridge.weights.choice import offers
 from server_bridge.weights.table import GIGABYTE, NAMES
 
@@ -83,6 +87,26 @@ async def test_speed_is_judged_by_what_this_machine_can_do(
     backend = SimpleNamespace(state=state, complete=complete, connect=connect)
     [found] = await speed(Target(Config(), (), backend, open_to_pages, best=best))
     assert (found.level, fix in found.fix) == (level, True)
+
+
+@pytest.mark.parametrize(
+    ("engine", "says"),
+    [
+        pytest.param(
+            Engine(pid=os.getpid(), most_kept=1_300_000_000),
+            r"\d\.\d GB now, the model's file included; .* 1\.3 GB at most",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell"),
+        ),
+        (Engine(most_kept=1_300_000_000), "what it has evaluated takes 1.3 GB at most"),
+        (Engine("vllm"), ""),
+    ],
+)
+async def test_the_memory_of_an_engine_of_ours_is_told(engine: Engine, says: str) -> None:
+    """What its process has now, where the system tells, and the limit of what it keeps."""
+    state = State(Health.READY, "embedded", model="a.gguf", engine=engine)
+    found = await memory(Target(Config(), (), SimpleNamespace(state=state), open_to_pages))
+    assert len(found) == bool(says)
+    assert all(re.fullmatch(says, each.says) for each in found)
 
 
 async def test_a_server_that_drafts_is_not_asked_for_a_trial() -> None:

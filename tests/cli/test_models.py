@@ -177,9 +177,9 @@ def test_a_model_that_does_not_fit_is_marked_and_asked_about_again(
     """With what it needs and what there is, also where it was named with --get and --yes."""
     offers = choice.offers(SMALL_MACHINE, {})
     large = offers[-1]
-    lack = "needs 33 GB of memory; this machine has 25"
+    lack = "takes 37.4 GB of memory; this machine has 25.0"
     assert [offer.memory for offer in offers] == [0, 0, 0, 0, 25 * GB]
-    assert f"qwen-30b    32.5   {lack}" in models.list_offers(offers, 80)[-1]
+    assert f"qwen-30b  32.5   {lack}" in models.list_offers(offers, 80)[-1]
     screen = Screen(sys.stdout, 80, colour=False, live=False)
     asked = list[str]()
     for answer, chosen in (("y", large), ("", None)):

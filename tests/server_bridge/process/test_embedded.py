@@ -43,6 +43,8 @@ async def test_is_ready_and_gone_at_once(tmp_path: Path) -> None:
     assert backend.pid is None
     state = (await backend.connect()).state
     assert state.url.startswith("http://127.0.0.1:")
+    assert state.engine.pid == backend.pid
+    assert state.engine.most_kept == 2 * 4096 * 2560 + (6 * 16384 * 2560 >> 20 << 20)
     child = psutil.Process(backend.pid)
     assert (await (await backend.connect()).complete(REQUEST)).text
     await backend.aclose()

@@ -18,7 +18,7 @@ CONTENT = bytes(range(256)) * 40_000  # 10 MB: several pieces
 def model(content: bytes = CONTENT) -> OfferedModel:
     return OfferedModel(
         "small", "someone/Small-GGUF", "abc123", "small.gguf", len(content),
-        hashlib.sha256(content).hexdigest(), 1, "MIT", is_free=True,
+        hashlib.sha256(content).hexdigest(), 1, {}, "MIT", is_free=True,
     )  # fmt: skip
 
 

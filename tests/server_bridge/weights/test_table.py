@@ -28,7 +28,10 @@ def best(machine: Machine) -> str:
     ("machine", "name"),
     [
         (Machine(1 * GIB, 2), ""),
+        (Machine(5 * GIB // 2, 2), ""),  # more than half
         (POCKET, "qwen-0.5b"),
+        (Machine(5 * GIB, 8), "qwen-0.5b"),
+        (Machine(7 * GIB, 6), "qwen-1.5b"),  # 8 less what a screen has
         (LAPTOP, "qwen-1.5b"),
         (LAPTOP._replace(gpu=1 * GIB), "qwen-0.5b"),
         (LAPTOP._replace(gpu=6 * GIB), "qwen-1.5b"),
@@ -69,6 +72,23 @@ def test_estimates_are_what_is_read_and_computed() -> None:
     assert offer.ms_per_token == pytest.approx(40.9, abs=0.1)
     assert offer.ms_per_token < MOST_MS
     assert offer.first_look_s == pytest.approx(11.8, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("machine", "needs"),
+    [  # weights, engine, and what is evaluated: 1.25 GiB, an eighth for each half of it, one context aside
+        (Machine(4 * GIB, 2), [1.6, 2.8, 4.5, 9.3, 33.7]),
+        (Machine(8 * GIB, 6), [2.0, 3.2, 5.1, 10.3, 34.8]),
+        (DESKTOP, [2.0, 3.2, 5.3, 11.1, 37.5]),
+    ],
+)
+def test_what_a_model_needs_is_all_that_its_engine_takes(
+    machine: Machine, needs: list[float]
+) -> None:
+    """In GB, at most; 8 GiB run the 1.5B and have three fifths left."""
+    found = offers(machine, {})
+    assert [round(offer.needs / 1e9, 1) for offer in found] == needs
+    assert found[1].needs < 0.4 * 8 * GIB
 
 
 def test_the_table_is_well_formed() -> None:
