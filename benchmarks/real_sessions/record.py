@@ -92,7 +92,7 @@ async def _stream(model: Model, frame: Frame, text: Text, at: int) -> Stream:
         async for reply in replies:
             tokens += reply.tokens
             stop = reply.stop
-            if completion.take(reply, 0.0) or is_of_no_use(tokens, text.block[kept:]):
+            if completion.take(reply) or is_of_no_use(tokens, text.block[kept:]):
                 break
     return Stream(at, kept, tokens, stop)
 

@@ -49,16 +49,15 @@ class TextPart(Struct):
 
 
 class ChatText(Struct):
-    """The text of a chat model, or the next piece of it; its thoughts stand elsewhere."""
+    """The text of a chat model, or the next piece of it; *reasoning* are its thoughts."""
 
     content: str | list[TextPart] | None = None
+    reasoning: object = None
+    reasoning_content: object = None
 
 
 class Choice(Struct):
-    """
-    One text of an event, of a chat in *delta* or *message*; the shape of *logprobs* differs, see
-    `_pieces`.
-    """
+    """One text of an event, of a chat in *delta* or *message*; for *logprobs* see `_pieces`."""
 
     text: str | None = None
     delta: ChatText | None = None

@@ -158,12 +158,12 @@ class TextClient:
         answer = None
         line = completion.last_line(text)
         path = CHATS if "messages" in body else COMPLETIONS
-        events = self._http.stream(path, json.dumps(body).encode())
         # mlx_lm.server has its model; a request that is given up costs it what it evaluated
-        watched = events if self.connected.is_mlx else self.waking.watch(events)
-        read = stream.read_answer(watched, self._http.url, n_predict)
+        ask = self._http.stream if self.connected.is_mlx else self.waking.stream
+        events = ask(path, json.dumps(body).encode())
+        read = stream.read_answer(events, self._http.url, n_predict)
         try:
-            async with aclosing(events), aclosing(watched), aclosing(read) as answers:
+            async with aclosing(events), aclosing(read) as answers:
                 async for answer in answers:
                     if answer.is_begun:
                         self._fields.note_answer()

@@ -6,15 +6,12 @@ server of which nothing was heard for a while, and that gives no answer, is aske
 a request of our own: it holds nothing of the user's, no key cancels it, and it may take minutes.
 Meanwhile every other request fails at once as `Loading`.
 
-A connection may also be dead, of a proxy that restarts or of a dropped address. So the request
-stays, and beside it one more is sent on a new connection from time to time, in place of the last
-such: the server has two of ours at most, and the first answer ends the wait.
+A connection may also be dead, so the request stays, and another is sent beside it: see `beside`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import logging
 import math
@@ -24,14 +21,13 @@ from contextlib import aclosing
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Loading, Object
+from server_bridge.openai.beside import ask_further, first_to_write
 from server_bridge.patience import LOAD_S
 from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout
 
 # For the first event of a server that may sleep: our steps take a quarter of a second.
 FIRST_S = 1.5
 HEARD_S = 60.0  # a server that answered so lately is awake; Ollama's models sleep after 5 minutes
-SOON_S = 5.0  # until one that was heard lately is asked once more
-AGAIN_S = (10.0, 20.0, 40.0)  # and then, and any other; the last of these again and again
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +65,15 @@ class Waking:
         if self.message:
             raise Loading(self.message)
 
-    async def watch(self, events: AsyncGenerator[Object, None]) -> AsyncGenerator[Object, None]:
-        """Yield the *events* of a request. Raises Loading where the server has to be woken."""
+    def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """
+        Yield the events of a request, or of one beside it. Raises Loading where the server has to
+        be woken.
+        """
+        events = self._watch(self._http.stream(path, body))
+        return first_to_write(events, self._http, path, body)
+
+    async def _watch(self, events: AsyncGenerator[Object, None]) -> AsyncGenerator[Object, None]:
         self.check()
         patience_s = self._http.patience_s
         silent_s = time.monotonic() - self._heard
@@ -81,10 +84,11 @@ class Waking:
         except (TimeoutError, BackendTimeout):
             self._begin()
             raise Loading(self.message) from None
-        while event is not None:
-            self._heard = time.monotonic()
-            yield event
-            event = await anext(events, None)
+        async with aclosing(events):
+            while event is not None:
+                self._heard = time.monotonic()
+                yield event
+                event = await anext(events, None)
 
     async def wait(self) -> bool:
         """
@@ -130,7 +134,9 @@ class Waking:
     async def _ask_again(self) -> None:
         """Return after the first answer. Raises what the first request failed of."""
         first = asyncio.create_task(self._ask(), name="wake first")
-        further = asyncio.create_task(self._ask_further(), name="wake again")
+        is_heard = self._began - self._heard <= HEARD_S
+        asking = ask_further(self._ask, self._http.url, soon=is_heard)
+        further = asyncio.create_task(asking, name="wake again")
         try:
             await asyncio.wait({first, further}, return_when=asyncio.FIRST_COMPLETED)
             if first.done():
@@ -139,24 +145,6 @@ class Waking:
             first.cancel()
             further.cancel()
             await asyncio.gather(first, further, return_exceptions=True)
-
-    async def _ask_further(self) -> None:
-        """
-        Ask, one after the other, until there is an answer. A later failure says nothing of the
-        first request: the server may take one at a time.
-        """
-        is_heard = self._began - self._heard <= HEARD_S
-        first_s, *pauses = (SOON_S, *AGAIN_S) if is_heard else AGAIN_S
-        await asyncio.sleep(first_s)
-        for pause_s in itertools.chain(pauses, itertools.repeat(AGAIN_S[-1])):
-            try:
-                async with asyncio.timeout(pause_s):
-                    await self._ask()
-                    return
-            except TimeoutError:
-                log.info("openai.silent url=%s", self._http.url)
-            except BackendError:
-                await asyncio.sleep(pause_s)
 
     async def _ask(self) -> None:
         """Ask on a connection of its own; return after the first event, or a refusal."""

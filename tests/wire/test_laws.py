@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tomllib
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -65,12 +66,45 @@ def test_who_waits_behind_a_stream_without_text_is_served(kind: str, attack: str
     """By the one server there is: behind another key, by hand, and in another file."""
     warm = ("key a 0.0", "ask a hand 8.0")
     # Of a llama-server eight such events end the answer, also for the key that joined it.
-    ends = (kind, attack) == ("llama-server", "empty")
+    ends = kind == "llama-server" and attack in ("empty", "no_text")
     for name in "b" if ends else "ab":
         held = (f"attack {attack} stream 1 0.0", "key a 0.0", "ask a hand 1.0", "honest 0.0")
         behind = ("cancel 0.0", f"key {name} 0.0", f"ask {name} hand 19.5", "cancel 0.0")
         run = play(Story(kind, (*warm, *held, *behind)))
         assert (run.troubles, run.n_texts) == ({}, 3)
+
+
+class Counting(Run):
+    """Counts the streams that are open at once for a second: closing one takes a moment."""
+
+    n_open = most_open = 0
+
+    def look(self) -> None:
+        self.most_open = max(self.most_open, self.n_open)
+
+    async def serve(self, asked: Asked, second: Any = None) -> AsyncGenerator[bytes, None]:
+        is_stream = b'"stream": true' in asked.body
+        self.n_open += is_stream
+        asyncio.get_running_loop().call_later(1.0, self.look)
+        try:
+            async with aclosing(super().serve(asked, second)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            self.n_open -= is_stream
+
+
+@pytest.mark.parametrize(
+    ("attack", "n"), [("empty", 2), ("no_text", 2), ("comments", 2), ("thoughts", 1)]
+)
+def test_a_server_without_text_has_two_requests_of_a_place(attack: str, n: int) -> None:
+    """
+    What was sent stays open, a further one takes the place of the last, and none is left; a model
+    that thinks has no other.
+    """
+    steps = ("key a 0.0", "ask a hand 8.0", f"attack {attack} stream 1 0.0")
+    run: Any = play(Story("openai", (*steps, "key a 0.0", "ask a hand 300.0")), Counting)
+    assert (run.troubles, run.most_open, run.n_open) == ({}, n, 0)
 
 
 @pytest.mark.parametrize("n_dead", [1, 2, 3])

@@ -7,7 +7,6 @@ middle that `typed + text` begins with is answered by it. Pure.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 from fim_lsp.prompt.half_words import Tape, resume
@@ -21,34 +20,7 @@ from fim_lsp.suggest.known import Known, Said
 from fim_lsp.suggest.request import CompletionRequest
 from server_bridge.protocol import Prompt, Reply, Request, Stop
 
-LEAST_CHARS = 4  # in some seconds: a model that is just of use writes a word a second
 LOOK_TOKENS = 8  # a loop is a dozen tokens and more
-
-
-@dataclass(slots=True)
-class Writing:
-    """
-    When a stream wrote: hardly any text *since* then (loop time), when there were *_n_chars*
-    characters; *_is_late*: a little came after that, as the first of a long prompt does.
-    """
-
-    since: float = math.inf
-    _n_chars: int = 0
-    _is_late: bool = False
-
-    def begin(self) -> None:
-        """Note that a stream begins, or a request that waits for it."""
-        self.since = math.inf
-
-    def note(self, n_chars: int, now: float) -> None:
-        """Note a piece that came *now*, with which there are *n_chars*."""
-        is_text = n_chars >= self._n_chars + LEAST_CHARS
-        is_little = n_chars > self._n_chars and not is_text
-        if is_text or self.since > now or (is_little and not self._is_late):
-            self.since = now
-            self._is_late = is_little
-        if is_text:
-            self._n_chars = n_chars
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -57,8 +29,7 @@ class Completion:
     *typed* is the middle at the cursor of *request*, where it began, *prompt* the one it began
     with, in *window*. *left* is how many tokens it may still have, *sample* 0 for the likeliest
     text. *raw* is all that came: it begins with what the prompt forced, and *tokens* spell it.
-    *is_unsure*: no more than a beginning of it can be shown where it began. *writing* tells when
-    text came.
+    *is_unsure*: no more than a beginning of it can be shown where it began.
     """
 
     request: CompletionRequest
@@ -72,7 +43,6 @@ class Completion:
     _logprob: float = 0.0  # of the text, as far as the tokens tell
     state: StreamState = StreamState.GENERATING
     is_unsure: bool = False
-    writing: Writing = field(default_factory=Writing)
     _least: float = field(init=False)  # that it must have to be shown
     _n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
 
@@ -135,24 +105,23 @@ class Completion:
     def happen(self, event: StreamEvent) -> bool:
         """Go to the state after *event*; return whether that is another one."""
         before = self.state
-        if event is StreamEvent.JOIN:
-            self.writing.begin()
         self.state = NEXT[before].get(event, before)
         return self.state is not before
 
-    def take(self, reply: Reply, now: float) -> bool:
-        """Append what a reply brought *now*, in loop time; return whether that ends it."""
+    def take(self, reply: Reply) -> bool:
+        """Append what a reply brought; return whether that ends it."""
         if len(self.raw) >= len(self.prompt.forced):
             self._logprob += sum(token.logprob or 0.0 for token in reply.tokens)
             self.is_unsure = self._logprob < self._least
         self.raw += reply.text
-        self.writing.note(len(self.raw), now)
         self.tokens += reply.tokens
         self.left -= reply.n_tokens
         if reply.stop in (Stop.END, Stop.WORD) or self._is_enough(reply.text):
             return self.happen(StreamEvent.COMPLETE)
         is_cut = reply.stop is Stop.FULL or self.left <= 0
-        return is_cut and self.happen(StreamEvent.CUT)
+        # of a server that does not write what it is forced to, no text will ever count
+        is_other = self.raw[: len(self.prompt.forced)] != self.prompt.forced[: len(self.raw)]
+        return (is_cut or is_other) and self.happen(StreamEvent.CUT)
 
     def _is_enough(self, new: str) -> bool:
         """

@@ -30,9 +30,6 @@ from fim_lsp.tasks import LAST_S, Claim, Tasks
 from server_bridge.protocol import BackendError, PromptTooLong, Reply, Stop, Timings
 
 UNWANTED = "the user typed something else"
-# Of a stream without text behind which a request waits, and twice as long each time: events and
-# comments may come from a server that works, and a user sees nothing of them.
-SILENT_S = 5.0
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -44,7 +41,7 @@ class Generation:
     part of it.
 
     *_claim* is of the last request that waited for it, to be the newest. Without one it goes on
-    *_until* then, a time of the event loop. *_n_joined* requests waited for it so far.
+    *_until* then, a time of the event loop.
     """
 
     completion: Completion
@@ -58,8 +55,6 @@ class Generation:
     was_shown: bool = False
     _claim: Claim[str] | None = None
     _until: float = 0.0
-    _n_joined: int = 0
-    _patience_s: float = SILENT_S
 
     @property
     def is_reachable(self) -> bool:
@@ -95,13 +90,7 @@ class Generation:
         none waits, more could be shown          go on for a moment   stop
         none waits, no more can be shown         stop                 stop
         contradicted by a key                    stop                 stop
-        silent, and another request joined it    ask again            stop
         """
-        is_behind = is_wire_wanted or self._n_joined > 1
-        if is_behind and now - self.completion.writing.since >= self._patience_s:
-            self._patience_s *= 2  # a queue may be long
-            self.completion.writing.begin()
-            return False
         is_reachable = self.is_reachable
         if not is_reachable:
             self.news.set()  # a request that joined it may need another
@@ -124,7 +113,7 @@ class Generation:
         """Append what a reply brought; return whether that ends it."""
         was_unsure = self.completion.is_unsure
         self.cost = self.cost.plus(reply.timings)
-        ends = self.completion.take(reply, asyncio.get_running_loop().time())
+        ends = self.completion.take(reply)
         if ends or "\n" in reply.text or (self.completion.is_unsure and not was_unsure):
             self.news.set()
         return ends
@@ -142,7 +131,6 @@ class Generation:
     def join(self, claim: Claim[str]) -> None:
         """Have a request wait for it, which decodes it further."""
         self.waiting += 1
-        self._n_joined += 1
         self._claim = claim
         self.completion.happen(StreamEvent.JOIN)
 

@@ -11,7 +11,7 @@ import pytest
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Loading, ServerError
-from server_bridge.openai import waking
+from server_bridge.openai import beside, waking
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.text_client import TextServer
 from server_bridge.protocol import BackendError, BackendTimeout, Health, Request
@@ -123,8 +123,8 @@ async def test_connections_that_are_dead_end_with_the_next_one(
     However many requests in a row get no byte, a further one is answered; the first of ours stays
     open, as a server that loads needs it, and there are two of ours at most.
     """
-    monkeypatch.setattr(waking, "SOON_S", 0.05)
-    monkeypatch.setattr(waking, "AGAIN_S", (0.1, 0.2))
+    monkeypatch.setattr(beside, "SOON_S", 0.05)
+    monkeypatch.setattr(beside, "AGAIN_S", (0.1, 0.2))
     open_now: list[int] = []
 
     async def say_nothing(reader: asyncio.StreamReader, _: object) -> None:
@@ -147,7 +147,7 @@ async def test_connections_that_are_dead_end_with_the_next_one(
 
 async def test_a_further_request_that_fails_leaves_the_first(cold, backend, monkeypatch) -> None:
     """A server that takes one request at a time refuses the others while it loads."""
-    monkeypatch.setattr(waking, "AGAIN_S", (0.02, 0.02))
+    monkeypatch.setattr(beside, "AGAIN_S", (0.02, 0.02))
     real = Http.stream
     n_asked = []
 
