@@ -224,6 +224,7 @@ class Judging:
     async def _judge_remembered(self, workspace: Workspace) -> None:
         """Judge what is remembered of files that are not open, of an earlier session, too."""
         await self._persistence.restore_ring(workspace)
+        self._engine.add(*workspace.memory.uris)
         await self._wait_calm()
         while workspace.is_unsure(self._connection.config.privacy):
             self._looks[workspace] = self._looks[workspace]._replace(since=_now())
@@ -242,6 +243,7 @@ class Judging:
                 self._engine.forget(doc.uri)
             doc.refuse(seen.why, place=seen.place)
         else:
+            self._engine.add(doc.uri)
             doc.allow(seen.place)
             self._persistence.begin_restore(doc)
 

@@ -63,7 +63,7 @@ class Session:
     ) -> None:
         self.on_status: Callable[[SessionStatus], None] = lambda _: None
         self._workspaces = Workspaces()
-        engine = SharedEngine(cache, self._workspaces)
+        engine = SharedEngine(cache)
         self.connection = Connection(
             config,
             open_backend,

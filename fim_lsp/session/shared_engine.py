@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from fim_lsp.session.state import state_file
-from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.workspace import paths
 from server_bridge.machine import disks, shown
 from server_bridge.machine.disks import LastSeen
@@ -26,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Noted(NamedTuple):
-    """The files *uris* that an *engine* may be shown: its URL, and how often one was reached."""
+    """The files *uris* that an *engine* was shown: its URL, and how often one was reached."""
 
     engine: tuple[str, int]
     uris: frozenset[str]
@@ -35,23 +32,29 @@ class Noted(NamedTuple):
 NOTHING = Noted(("", 0), frozenset())
 
 
+TWICE = 2  # a look that was under way may have begun before a file was added
+
+
 class SharedEngine:
     """The engine of *cache*, the folder of its file; None for none."""
 
-    def __init__(self, cache: Path | None, workspaces: Iterable[Workspace]) -> None:
+    def __init__(self, cache: Path | None) -> None:
         self._cache = cache
-        self._workspaces = workspaces
+        self._uris = frozenset[str]()
         self._wanted = NOTHING
         self._noted = LastSeen(self._note, seen=NOTHING)
 
+    def add(self, *uris: str) -> None:
+        """Have the files noted, of which a prompt may have text from now on."""
+        if not self._uris.issuperset(uris):
+            self._uris = self._uris.union(uris)
+
     async def note_shown(self, engine: tuple[str, int]) -> None:
         """Note the files whose text a prompt may have now, before the *engine* gets it."""
-        if self._cache is None:
-            return
-        uris = frozenset(chain.from_iterable(each.memory.uris for each in self._workspaces))
-        self._wanted = Noted(engine, uris)
-        noted = self._noted.seen
-        if engine != noted.engine or not uris <= noted.uris:
+        self._wanted = Noted(engine, self._uris)
+        for _ in range(TWICE):
+            if self._cache is None or self._noted.seen == self._wanted:
+                return
             await self._noted.ask()
 
     def forget(self, uri: str) -> None:
@@ -62,14 +65,16 @@ class SharedEngine:
     def _note(self) -> Noted:
         """Note what is wanted and was not noted yet; in a thread."""
         assert self._cache is not None, "see note_shown"
-        engine, uris = self._wanted
-        before = self._noted.seen
-        known = before.uris if before.engine == engine else frozenset()
+        wanted = self._wanted
+        engine, known = self._noted.seen
         try:
-            shown.note(self._cache, map(_name, uris - known))
+            shown.note(
+                self._cache,
+                map(_name, wanted.uris - known if engine == wanted.engine else wanted.uris),
+            )
         except OSError as error:
             log.warning("what the engine is shown is not noted: %s", error)
-        return Noted(engine, uris | known)
+        return wanted
 
 
 def _name(uri: str) -> str:

@@ -16,6 +16,7 @@ import pytest
 from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
+from fim_lsp.session.shared_engine import SharedEngine
 from fim_lsp.session.state import state_file
 from server_bridge.machine import disks, locks, shown
 from server_bridge.protocol import Prompt, Reply, Request, Warmed
@@ -108,6 +109,23 @@ async def test_it_is_noted_before_the_engine_gets_it(cache: Path) -> None:
     assert len(backend.noted) > 1
     assert all(backend.noted)
     await session.aclose()
+
+
+async def test_a_file_that_comes_while_others_are_noted_is_noted_too(cache, monkeypatch) -> None:
+    """Before the prompt that shows it goes on, though the disk is asked for the others just then."""
+    go_on = threading.Event()
+    note = shown.note
+    monkeypatch.setattr(shown, "note", lambda *given: go_on.wait(60.0) and note(*given))
+    engine = SharedEngine(cache)
+    engine.add("file:///shop/a.py")
+    first = asyncio.create_task(engine.note_shown(("http://127.0.0.1:1", 1)))
+    await asyncio.sleep(0)
+    engine.add("file:///shop/b.py")
+    second = asyncio.create_task(engine.note_shown(("http://127.0.0.1:1", 1)))
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.gather(first, second)
+    assert shown.is_noted(cache, "/shop/b.py")
 
 
 async def test_nothing_is_noted_of_what_goes_to_another_server(cache: Path) -> None:
