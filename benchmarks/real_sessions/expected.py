@@ -234,7 +234,8 @@ def _save(part: str, cells: Mapping[Key, Cell]) -> None:
 
 def _record(options: argparse.Namespace, sessions: Sequence[Written]) -> None:
     """Record the sessions that are not there, one after the other; each is kept at once."""
-    file = DATA / f"{options.set}.json.xz"
+    manner = record.MANNERS[options.manner]
+    file = DATA / f"{'.'.join(filter(None, (options.set, options.manner)))}.json.xz"
     model = hashlib.sha256(options.model.read_bytes()).hexdigest()
     before, recorded = recordings.load(file)
     if before not in ("", model):
@@ -247,7 +248,7 @@ def _record(options: argparse.Namespace, sessions: Sequence[Written]) -> None:
         backend = open_backend(BackendSettings(kind="llama-server", url=url))
         for one in tell(left, len(left), lambda one: one.name):
             text, frame = frames[one.name]
-            recorded.append(await record.record(backend, frame, text))
+            recorded.append(await record.record(backend, frame, text, manner))
             recordings.save(file, model, recorded)
         await backend.aclose()
 
@@ -270,6 +271,7 @@ def _options() -> argparse.Namespace:
     add("--readers", type=int, default=0, help="play so many of each kind")
     add("--kinds", type=names(READERS), default=[*READERS], help=", ".join(READERS))
     add("--record", type=int, default=0, help="record so many sessions")
+    add("--manner", choices=[*record.MANNERS], default="", help="for `variants`")
     add("--model", type=model_file, default="0.5b", help="0.5b (scripts/tools/get-qwen) or a file")
     add("--threads", type=int, default=1, help="of the model server")
     add("--seed", type=int, default=SEED)

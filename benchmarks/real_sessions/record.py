@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import aclosing
+from typing import NamedTuple
 
 from benchmarks.real_sessions.accepting import indentation
 from benchmarks.real_sessions.recordings import Recording, Spoken, Stream, recording_of, spell
@@ -36,6 +37,17 @@ TRIES = 60
 AGAIN_S = 2.0
 
 
+class Manner(NamedTuple):
+    """How far a text is recorded: until what is wrong of it is less *sure* than that, and its line *ends*."""
+
+    sure: float
+    ends: bool = False
+
+
+USUAL = Manner(Config().sure)
+MANNERS = {"": USUAL, "far": Manner(0.02, ends=True)}
+
+
 def frame_of(text: Text, decode_per_s: float = FRAME_PER_S) -> Frame:
     """Return the frame in which *text* is begun on a machine of this speed."""
     with virtual_time() as run:
@@ -43,7 +55,7 @@ def frame_of(text: Text, decode_per_s: float = FRAME_PER_S) -> Frame:
     return frame
 
 
-async def record(backend: Backend, frame: Frame, text: Text) -> Recording:
+async def record(backend: Backend, frame: Frame, text: Text, manner: Manner = USUAL) -> Recording:
     """Return what the model of *backend* says along *text*; on a busy machine it is asked again."""
     typed = "\n".join(text.session.typed)
     streams: list[Stream] = []
@@ -53,14 +65,14 @@ async def record(backend: Backend, frame: Frame, text: Text) -> Recording:
         kept, forced = _split(frame, text, at)
         spoken = Spoken(streams, text.head, text.block)
         if spoken.at(kept, forced) is None:
-            streams.append(await _ask(backend, frame, text, at))
+            streams.append(await _ask(backend, frame, text, at, manner))
     return recording_of(text.session, digest_prompts(frame, text), streams)
 
 
-async def _ask(backend: Backend, frame: Frame, text: Text, at: int) -> Stream:
+async def _ask(backend: Backend, frame: Frame, text: Text, at: int, manner: Manner) -> Stream:
     for n_left in reversed(range(TRIES)):
         try:
-            return await _stream(await backend.connect(), frame, text, at)
+            return await _stream(await backend.connect(), frame, text, at, manner)
         except BackendError:
             if not n_left:
                 raise
@@ -74,7 +86,7 @@ def _split(frame: Frame, text: Text, at: int) -> tuple[int, str]:
     return at - len(forced), forced
 
 
-async def _stream(model: Model, frame: Frame, text: Text, at: int) -> Stream:
+async def _stream(model: Model, frame: Frame, text: Text, at: int, manner: Manner) -> Stream:
     """Return what is said at a place, as far as it is of use."""
     session = text.session
     typed = middle(frame, text, at)
@@ -92,18 +104,21 @@ async def _stream(model: Model, frame: Frame, text: Text, at: int) -> Stream:
         async for reply in replies:
             tokens += reply.tokens
             stop = reply.stop
-            if completion.take(reply) or is_of_no_use(tokens, text.block[kept:]):
+            if completion.take(reply) or is_of_no_use(tokens, text.block[kept:], manner):
                 break
     return Stream(at, kept, tokens, stop)
 
 
-def is_of_no_use(tokens: tuple[Token, ...], expected: str) -> bool:
+def is_of_no_use(tokens: tuple[Token, ...], expected: str, manner: Manner = USUAL) -> bool:
     """Return whether nothing behind *tokens* can be shown while what is typed agrees with them."""
-    agrees = len(expected[: n_common(spell(tokens), expected)].encode())
+    said = spell(tokens)
+    n_right = n_common(said, expected)
+    agrees = len(expected[:n_right].encode())
     at = 0
     logprob = 0.0
     for token in tokens:
         if at >= agrees:
             logprob += token.logprob or 0.0
         at += len(token.text)
-    return logprob < math.log(Config().sure)
+    is_line = "\n" in said[n_right:].lstrip("\n")
+    return logprob < math.log(manner.sure) and (is_line or not manner.ends)

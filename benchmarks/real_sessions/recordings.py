@@ -111,7 +111,7 @@ class Spoken:
         Return what is said behind *middle*, which begins with a line of the document and ends with a part of the block,
         or with what was said there; None where that is not known.
         """
-        start, n_same = self._place(middle)
+        start, n_same = self.place(middle)
         kept = start + n_same - self._n_head
         said = middle[n_same:]
         if kept < 0:
@@ -125,7 +125,7 @@ class Spoken:
                     return tokens, stream.stop
         return None
 
-    def _place(self, middle: str) -> tuple[int, int]:
+    def place(self, middle: str) -> tuple[int, int]:
         """Return the line of the document from which on most of *middle* stands there, and how much of it does."""
         first = middle[: middle.find("\n") + 1] or middle
         likely = [n for n in self._starts if self._whole.startswith(first, n)] or self._starts

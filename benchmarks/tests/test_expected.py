@@ -13,7 +13,7 @@ from benchmarks.real_sessions import chart, expected, recordings
 from benchmarks.real_sessions.choice import Written
 from benchmarks.real_sessions.intervals import Interval, bootstrap
 from benchmarks.real_sessions.readers import GLANCE, PEOPLE, QUICK, READERS, Reader
-from benchmarks.real_sessions.record import is_of_no_use
+from benchmarks.real_sessions.record import MANNERS, is_of_no_use
 from benchmarks.real_sessions.recordings import Recording, Spoken, Stream, recording_of, spell
 from benchmarks.real_sessions.replayed import FILLER, ReplayedModel, Speed, speed
 from benchmarks.real_sessions.simulated import (
@@ -103,6 +103,24 @@ def test_it_is_recorded_until_no_more_can_be_shown(
         Token(n, text.encode(), p) for n, (text, p) in enumerate(zip(texts, odds, strict=True))
     )
     assert is_of_no_use(said, WHOLE[10:]) == is_over
+
+
+@pytest.mark.parametrize(
+    ("texts", "logprob", "is_over"),
+    [
+        ((" max", "(", "a"), -0.7, False),  # less likely than is shown today
+        ((" max", "(", "a"), -3.0, False),  # its line is not over
+        ((" max", "(", "a", "\n"), -0.1, False),  # it is likely
+        ((" max", "(", "a", "\n"), -3.0, True),
+        ((" sum", "(", "prices", ") - count\n"), -3.0, False),  # typed
+    ],
+)
+def test_a_text_is_recorded_further(
+    texts: tuple[str, ...], logprob: float, *, is_over: bool
+) -> None:
+    """As far as a lower threshold, or none, would show of it."""
+    said = tokens(*texts, logprob=logprob)
+    assert is_of_no_use(said, WHOLE[10:], MANNERS["far"]) == is_over
 
 
 def test_recordings_come_back(tmp_path: Path) -> None:
