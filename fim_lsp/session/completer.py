@@ -25,7 +25,7 @@ from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
-from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.open_document import TOP, OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Answer, LastAnswer, Stats
 from fim_lsp.suggest.cursor import Candidate
@@ -123,16 +123,27 @@ class Completer:
             self._stats.count_answer(answer, ms, is_in_word=is_in_word)
             self._connection.report_state()
 
-    async def explain(self, uri: str, position: Position) -> Answer:
+    async def explain(self, uri: str, position: Position | None) -> LastAnswer:
+        """Return why there is nothing at *position*: see `Session.explain`."""
+        doc = self._open.by_uri.get(uri)
+        last = doc.answer_at(position) if doc else None
+        if last is not None and not last.is_withdrawn:
+            return last
+        await self._judging.wait_judged(uri)
+        if (doc := self._open.by_uri.get(uri)) is None:
+            return LastAnswer(0, position or TOP, False, Answer([], NOT_OPEN))
+        place = doc.place_at(position)
+        answer = self._explain(doc, place)
+        if last is not None and answer.end.outcome is Outcome.UNASKED:
+            return last
+        return LastAnswer(place.document.version, place.position, False, answer)
+
+    def _explain(self, doc: OpenDocument, place: TextPlace) -> Answer:
         """
-        Return the rule by which a request would get nothing at *position*, or what is known there.
+        Return the rule by which a request would get nothing at *place*, or what is known there.
 
         This is no request: the model is asked nothing, and nothing is counted or remembered.
         """
-        await self._judging.wait_judged(uri)
-        if (doc := self._open.by_uri.get(uri)) is None:
-            return Answer([], NOT_OPEN)
-        place = doc.place_at(position)
         connection = self._connection
         config = doc.workspace.settings(connection.config)
         request = request_at(*place, doc.file.path, config, connection.state)

@@ -268,16 +268,10 @@ class Session:
 
     async def explain(self, uri: str, position: Position | None) -> LastAnswer:
         """
-        Return how the last request at *position* ended, None: at any; without one, what one would
-        get there, None: at the end.
+        Return how the last request at *position* ended, None: at any; without one, or where that
+        was withdrawn by a client, what one would get there, None: at the cursor.
         """
-        doc = self._open.by_uri.get(uri)
-        version, last = (doc.document.version, doc.last_answer) if doc else (0, None)
-        if last is not None and (position is None or last[:2] == (version, position)):
-            return last
-        if position is None:
-            position = Position(len(doc.document.lines) - 1 if doc else 0, 0)
-        return LastAnswer(version, position, False, await self._completer.explain(uri, position))
+        return await self._completer.explain(uri, position)
 
     async def next_edit(
         self,

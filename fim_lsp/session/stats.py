@@ -34,6 +34,11 @@ class LastAnswer(NamedTuple):
     by_hand: bool
     answer: Answer
 
+    @property
+    def is_withdrawn(self) -> bool:
+        """Return whether a key, or the client, came before the answer."""
+        return self.answer.end.outcome is Outcome.SUPERSEDED
+
     def after(self, document: Document, edits: Sequence[Edit], version: int) -> LastAnswer:
         """
         Return the same for *document* after *edits*, where these only take blanks away.

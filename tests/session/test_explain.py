@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
 from tests.fake_backend import FakeBackend
@@ -67,6 +70,26 @@ async def test_the_last_answer_is_that_of_its_place(typist: Typist) -> None:
     assert not elsewhere.by_hand
     assert elsewhere.answer.end.outcome == "before other code"
     assert typist.session.stats() == before
+
+
+@pytest.mark.parametrize(("snoozed", "why"), [(True, "not now"), (False, "superseded")])
+async def test_a_withdrawn_request_tells_no_more_than_that(
+    typist: Typist, backend: FakeBackend, *, snoozed: bool, why: str
+) -> None:
+    """A client ends its request where the user opens a menu to ask why: a rule is the reason then."""
+    await wait_judged(typist.session)
+    typist.type(f"{HEADER}\n    return weight * ra")
+    backend.hold()
+    asked = asyncio.create_task(typist.ask())
+    await backend.until_held()
+    asked.cancel()
+    await asyncio.gather(asked, return_exceptions=True)
+    backend.release()
+    if snoozed:
+        typist.session.handle(events.Snoozed(5))
+    for place in (typist.cursor, None):
+        explained = await typist.session.explain(typist.uri, place)
+        assert (explained.answer.end.outcome, explained.position) == (why, typist.cursor)
 
 
 async def test_to_ask_why_is_no_request(typist: Typist, backend: FakeBackend) -> None:

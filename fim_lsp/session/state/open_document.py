@@ -241,6 +241,12 @@ class OpenDocument:
         """Record how the newest request ended."""
         self.last_answer = answer
 
+    def answer_at(self, position: Position | None) -> LastAnswer | None:
+        """Return how the last request at *position*, None: at any, ended in this text."""
+        last = self.last_answer
+        is_there = last is not None and last[:2] == (self.document.version, position)
+        return last if position is None or is_there else None
+
     def note_use(self, now: float) -> None:
         """Record that a request was served *now*."""
         self.used = now
