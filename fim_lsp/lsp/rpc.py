@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import json
 import logging
 from collections.abc import Coroutine
@@ -208,7 +209,7 @@ class Protocol(LanguageServerProtocol):
         except JsonRpcMethodNotFound:
             log.debug("ignored %s", method)
             return
-        if asyncio.iscoroutinefunction(handler):
+        if inspect.iscoroutinefunction(handler):
             task = self._server.later(handler(params), method)
             await (asyncio.wait({task}) if method in _IN_ORDER else asyncio.sleep(0))
         else:

@@ -13,6 +13,7 @@ import ctypes
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -43,12 +44,15 @@ def _runs() -> Iterator[tuple[int, int]]:
     """Yield the address and the bytes of each run of zeros that is long enough."""
     zeros = bytes(BLOCK)
     block = bytearray(BLOCK)
-    # Read as a file, memory that is gone is an error, not the end of this process.
+    # Read as a file, memory that is gone is an error, not the end of this process; so are the guards
+    # of threads' stacks, which stand within their mappings since glibc 2.42.
     with Path("/proc/self/mem").open("rb", buffering=0) as memory:
 
         def is_zero(address: int) -> bool:
             memory.seek(address)
-            return memory.readinto(block) == BLOCK and block == zeros
+            with suppress(OSError):
+                return memory.readinto(block) == BLOCK and block == zeros
+            return False
 
         for first, end in ANONYMOUS.findall(Path("/proc/self/maps").read_text("ascii")):
             addresses = range(int(first, 16), int(end, 16) - BLOCK + 1, BLOCK)

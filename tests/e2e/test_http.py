@@ -69,8 +69,9 @@ def test_the_setting_opens_it(launch: Callable[..., Editor], tmp_path: Path) -> 
     url = str(editor.command("fim.openPage"))
     body = {"prompt": CART + HEIGHT, "suffix": "\n"}
     address, _, token = url.partition("#")
-    with pytest.raises(urllib.error.HTTPError, match="401"):
+    with pytest.raises(urllib.error.HTTPError, match="401") as refused:
         got(address + "v1/completions", body, key=token)  # that is for the page alone
+    refused.value.close()
     answer = got(address + "v1/completions", body, key=kept_key())
     assert answer["choices"][0]["text"] == "ght"
     assert any(url in text for text in editor.shown())
@@ -93,8 +94,9 @@ def test_the_command_line(tmp_path: Path) -> None:
         url = said[0].split("'")[3].removesuffix("/infill")
         key = Path(said[0].split("'")[-2]).read_text().strip()
         asked = {"input_prefix": CART, "prompt": HEIGHT, "input_suffix": ""}
-        with pytest.raises(urllib.error.HTTPError, match="401"):
+        with pytest.raises(urllib.error.HTTPError, match="401") as refused:
             got(url + "/infill", asked)
+        refused.value.close()
         answer = got(url + "/infill", asked, key=key)
         doctor = subprocess.run(
             [*command, "doctor", "--json"], cwd=ROOT, env=env, capture_output=True, text=True,

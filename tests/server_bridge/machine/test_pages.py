@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it do
 
 PAGE = mmap.PAGESIZE
 SIZE = 3 * pages.LEAST
+MADV_GUARD_INSTALL = 102  # linux/mman-common.h, since 6.13
 
 
 class Buffer:
@@ -29,6 +30,13 @@ class Buffer:
         held = (ctypes.c_ubyte * (SIZE // PAGE))()
         ctypes.CDLL(None).mincore(ctypes.c_void_p(self._address), ctypes.c_size_t(SIZE), held)
         return sum(page & 1 for page in held) * PAGE
+
+
+    def guard(self, at: int) -> bool:
+        """Make two blocks unreadable; returns whether the kernel can."""
+        memory = ctypes.c_void_p(self._address + at)
+        n_bytes = ctypes.c_size_t(2 * pages.BLOCK)
+        return ctypes.CDLL(None).madvise(memory, n_bytes, MADV_GUARD_INSTALL) == 0
 
 
 @pytest.mark.parametrize(
@@ -53,3 +61,12 @@ def test_long_runs_of_zeros_are_given_back(written: tuple[int, ...], n_kept: int
     assert given >= SIZE - kept - 2 * pages.BLOCK
     assert {at for at in range(0, SIZE, PAGE // 4) if buffer.memory[at]} <= {*written}
     assert all(buffer.memory[at] == 7 for at in written)
+
+
+def test_memory_that_cannot_be_read_is_passed_over() -> None:
+    """As the guard of a thread's stack, which stands in the middle of memory of its kind."""
+    buffer = Buffer()
+    if not buffer.guard(pages.LEAST):
+        pytest.skip("this kernel knows no guards")
+    assert pages.give_back_zeros() >= SIZE - pages.LEAST - 4 * pages.BLOCK
+    assert buffer.n_resident() <= pages.LEAST + 4 * pages.BLOCK
