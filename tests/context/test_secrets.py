@@ -114,6 +114,78 @@ def test_random_values_assigned_to_telling_names_are_blotted(line: str) -> None:
     assert BLOT in scrub_text(line)
 
 
+# Places where only a password stands, for a word that a user chose; and words that a sign joins.
+CHOSEN = """
+DB_PASSWORD=@@
+export PGPASSWORD=@@
+  MYSQL_ROOT_PASSWORD: @@
+  - MYSQL_ROOT_PASSWORD=@@
+DB_PASSWORD ?= @@
+spring.datasource.password=@@
+-Djavax.net.ssl.keyStorePassword=@@
+mysql -u root -p@@ shop
+mysqldump --password=@@ shop
+wget --http-password @@ --quiet
+keytool -storepass @@ -keypass changeit
+openssl rsa -passin pass:@@ -in a
+curl -u admin:@@ https://x
+rclone obscure @@
+enable secret @@
+machine host login me password @@
+localhost:5432:shop:app:@@
+[smtp.harbour.example]:587    office@harbour.example:@@
+Server=db;Database=shop;User Id=app;Password=@@;
+CREATE USER 'app'@'%' IDENTIFIED BY '@@';
+CREATE ROLE app LOGIN PASSWORD '@@';
+username: shop¶  password: @@
+storePassword "@@"
+page.fill("#password", "@@")
+fill_in "Password", with: "@@"
+driver.find_element(By.ID, "password").send_keys("@@")
+smtp.login("me@example.com", "@@")
+lösenord: @@
+# wachtwoord: @@  (vraag Els)
+USUARIO = "nomina"¶CLAVE = "@@"
+password = "tortilla.sin.@@"
+'mot_de_passe' => '@@-purée',
+<wachtwoord>@@-naar-zee</wachtwoord>
+password: @@-naar-zee
+jwtSecret: "@@-och-kaffe",
+gpg --passphrase "seven quiet @@ borrow the ladder" x
+the password is **@@-Curling-9**
+""".strip().split("\n")
+NO_CHOICE = """
+password: "auth.errors.blank"
+password: "login.form.field"
+password: "mdi-eye-off-outline"
+password = "current-password"
+"password": "Contraseña"
+"wachtwoord": "Wachtwoord vergeten"
+contrasena.etiqueta=Contraseña
+contrasena.repetir=Repite la contraseña
+"passwordConfirm" = "パスワード(確認)";
+password: lock-open-outline
+password: SecretStr
+# Second-pass fixers (e.g., one runs after the other).
+the --password option is read
+--password PASSWORD
+token = require('plugin.completion.brackets.semantic')
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("line", CHOSEN)
+def test_a_word_is_a_password_where_only_one_can_stand(line: str) -> None:
+    """In commands, settings, SQL and forms; a word joined to others is one under a clear name."""
+    text = line.replace("¶", "\n")
+    assert "sonnenblume" not in scrub_text(f"\n{text}\n".replace("@@", "sonnenblume"))
+
+
+@pytest.mark.parametrize("line", NO_CHOICE)
+def test_a_label_is_no_password(line: str) -> None:
+    """Names of texts, icons and fields, and what a user reads about passwords."""
+    assert scrub_text(f"\n{line}\n") == f"\n{line}\n"
+
+
 @pytest.mark.parametrize("line", CLEAN)
 def test_ordinary_code_about_secrets_is_left_alone(line: str) -> None:
     """Names, look-ups, prose and hashes are not secrets."""

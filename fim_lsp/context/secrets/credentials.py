@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from fim_lsp.context.secrets.chosen import is_chosen, is_given
 from fim_lsp.context.secrets.values import (
     MARKS,
     NAMES,
@@ -18,7 +19,6 @@ from fim_lsp.context.secrets.values import (
     PLACES,
     Span,
     fill,
-    is_given,
     is_mixed,
     is_random_so_far,
     is_reference,
@@ -37,7 +37,7 @@ class CredentialForm(NamedTuple):
     is_given: Callable[[str], bool]
 
 
-_GIVEN = {"token": str.isspace, "password": is_given, "bytes": str.isascii}
+_GIVEN = {"token": str.isspace, "password": is_given, "word": is_chosen, "bytes": str.isascii}
 _RANDOM = 2  # oddities of a token that has no name
 
 
@@ -63,7 +63,7 @@ _DIGIT = re.compile(r"\d")
 _PATH = re.compile(r"(?:[a-z0-9]{2,6}[._])?+(?=[^/]*/)[^._~-]*[._~-]")  # no alphabet has both
 _START = r"(?<![^\s\"'`=:,(\[{>|;])"
 _LONG = re.compile(
-    rf"(?!//)(?:{_START}|(?<=/token/)|(?<=/key/)|(?<=/secret/)|(?<=webhook/))"
+    rf"(?!//)(?:{_START}|(?<=/token/)|(?<=/key/)|(?<=/secret/))"
     r"([A-Za-z0-9+/_.~-]{20,}+={0,2})(?![^\s\"'`,;:)\]}<&])"
 )
 _OPEN_LONG = re.compile(_START + r"([A-Za-z0-9+/_-]{12,200})\Z")

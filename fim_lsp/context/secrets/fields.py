@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from fim_lsp.context.secrets.chosen import ABROAD, is_given, is_joined, is_phrase, is_word
 from fim_lsp.context.secrets.forms import (
     BARE,
     GROWING,
@@ -26,20 +27,18 @@ from fim_lsp.context.secrets.forms import (
     ValueForm,
     ValueKind,
     goes_on,
+    narrow,
     rank,
 )
 from fim_lsp.context.secrets.values import (
     MARKS,
     PIECES,
     Span,
-    is_given,
     is_mixed,
     is_password,
-    is_phrase,
     is_spaced,
     is_strange,
     is_uuid,
-    is_word,
     oddities,
 )
 
@@ -91,10 +90,7 @@ class Literal(NamedTuple):
 
 
 def literals(lower: str, at: int, least: int) -> Iterator[Literal]:
-    """
-    Yield literals of *least* so many characters behind *at*, the end of a name, that belong to no
-    other name.
-    """
+    """Yield literals of *least* characters or more behind *at*, the end of a name, that are its."""
     near = lower[at : at + _REACH]
     if not any(sign in near for sign in "\"'`\n") or _PROSE.match(lower, at):
         return
@@ -193,7 +189,8 @@ def fields(text: str, lower: str) -> Iterator[Span]:
     """Yield the secret values of named fields; *lower* is *text* in small letters, as long."""
     done = 0
     for field in _find(text, lower, WHOLE, literals):
-        if field.end > done and is_secret(field, text[field.start : field.end]):
+        tells = ABROAD.search(lower, field.start, field.end)  # a text that tells of a password
+        if field.end > done and not tells and is_secret(field, text[field.start : field.end]):
             done = _whole_end(text, field)
             yield Span(field.start, done, f"value of a {field.rank.name.lower()}")
 
@@ -217,9 +214,7 @@ def _find(
     forms: tuple[ValueForm, ...],
     further: Callable[[str, int, int], Iterator[Literal]],
 ) -> Iterator[Field]:
-    """
-    Yield every value that may be that of a name, each with the forms in which it follows the name.
-    """
+    """Yield each value that may be that of a name, in the first of *forms* that follows it."""
     for word in WORD.finditer(lower):
         name = None if goes_on(text, word.end()) else _NAME_END.match(text, word.end())
         named = name and rank(text, word.start(), word.end(), name["rest"])
@@ -232,8 +227,8 @@ def _find(
             start, stop = value.span(value.lastindex or 0)
             if kind is not ValueKind.LINE or (named in _LINE_ODD and _is_set(text, word.start())):
                 stop -= text[stop - 1] == "\\"
-                option = kind is ValueKind.LOOSE and text[word.start() - 1 : word.start()] == "-"
-                yield field(ValueKind.BARE if option else kind, start=start, end=stop)
+                given = narrow(kind, text, word, name["rest"], start, stop)
+                yield field(given, start=start, end=stop)
         if forms is WHOLE and (is_list or _LISTS.fullmatch(name["rest"])):
             for start, stop in _items(lower, name.end()):
                 yield field(ValueKind.FALLBACK, start=start, end=stop)
@@ -303,8 +298,11 @@ def is_secret(field: Field, value: str) -> bool:
     named = field.rank is not Rank.KEY
     spaced = len(value.split()) > 1
     quoted = field.kind in {ValueKind.LITERAL, ValueKind.PASSED}
-    short = field.telling and named and whole and chosen and is_phrase(value, short=True)
-    if short or (quoted and named and not spaced and is_clear(field, value)):
+    joined = field.kind is ValueKind.LITERAL and "." not in value and is_joined(value)
+    telling = field.telling and named and whole and chosen
+    if (telling and (joined or is_phrase(value, short=True))) or (
+        quoted and named and not spaced and is_clear(field, value)
+    ):
         return True
     if spaced:
         return named and (is_spaced(value) or (whole and is_phrase(value)))
@@ -314,6 +312,7 @@ def is_secret(field: Field, value: str) -> bool:
         odd = not loose or oddities(value) > 0
         words = is_given if field.kind is ValueKind.PASSED else is_word
         set_so = field.kind in {*_CHOSEN, ValueKind.ELEMENT} - {ValueKind.FALLBACK}
+        set_so |= field.kind is ValueKind.BARE and "-" in value
         return (is_password(value) and odd) or (set_so and words(value))
     if field.rank is Rank.TOKEN:
         plain = quoted and not field.rest and value.isalnum()

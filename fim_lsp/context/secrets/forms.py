@@ -44,7 +44,18 @@ NAME_CHARS = string.ascii_letters + string.digits + "_.-"
 _AROUND = 40  # characters in front of a word that are looked at
 
 
-_FOREIGN = re.compile(_ABROAD)
+# A name with which a value is set, not passed on: `--x=v`, `--x v`, `X=v`, `;x=v`, `?x=v&x=v`,
+# `"x=v"`, `X_Y: v`, and `x=v` at the left margin.
+SET = re.compile(
+    r"(?:(?<![\w-])--?[\w.-]{0,60}[= \t]{1,4}|(?:-D|[;?&\"'\n])[\w.-]{0,60}="
+    r"|(?:^|[^\w.-])[A-Z][A-Z0-9_]{0,60}(?:=|[ \t]\?=[ \t])"
+    r"|\n[ \t]{0,40}[A-Z][A-Z0-9]{0,20}_[A-Z0-9_]{1,40}:[ \t])[\"']?\Z"
+)
+_ALONE = re.compile(r"[\"']?[ \t]{0,8}(?:\r?\n|\Z|--?\w|[|&;\\()#]|\w{1,9}://)")
+_NEAR = 100  # characters of a line in front of a name
+
+
+FOREIGN = re.compile(_ABROAD)
 
 
 def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
@@ -60,7 +71,7 @@ def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
     begins = _begins(text, start)
     if _is_about(rest) or not (begins or _is_joined_word(word, owner)):
         return None
-    if word.startswith(("pass", "pwd", "ps", "pw")) or _FOREIGN.fullmatch(word):
+    if word.startswith(("pass", "pwd", "ps", "pw")) or FOREIGN.fullmatch(word):
         return Rank.PASSWORD
     if "public" in owner or owner.endswith(_PUBLIC):
         return None
@@ -164,3 +175,22 @@ WHOLE = _forms(whole=True)
 
 GROWING = _forms(whole=False)
 """Those of values that end where the text ends."""
+
+
+def narrow(
+    kind: ValueKind, text: str, word: re.Match[str], rest: str, start: int, end: int
+) -> ValueKind:
+    """
+    Return GIVEN for the *kind* of a value from *start* to *end* that is set where it stands, under
+    a name that ends with *word* and *rest*; BARE for another one behind an option.
+    """
+    if kind not in {ValueKind.BARE, ValueKind.LOOSE}:
+        return kind
+    head = f"\n{text[max(0, word.start() - _NEAR) : start]}"
+    ends = _ALONE.match(text, end) is not None  # it is no word of prose
+    is_set = SET.search(head) is not None and (ends or not head[-1].isspace())
+    is_set |= ends and kind is ValueKind.BARE and FOREIGN.fullmatch(word[0]) is not None
+    if is_set and not rest.startswith("."):
+        return ValueKind.GIVEN
+    is_option = text[word.start() - 1 : word.start()] == "-"
+    return ValueKind.BARE if is_option else kind

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fim_lsp.context.secrets.credentials import credentials, growing_credentials
 from fim_lsp.context.secrets.fields import Field, fields, growing_fields, is_secret
-from fim_lsp.context.secrets.forms import Rank, ValueKind
+from fim_lsp.context.secrets.forms import SET, Rank, ValueKind
 from fim_lsp.context.secrets.tokens import growing_tokens, tokens
 from fim_lsp.context.secrets.values import Span, is_public, is_random_so_far, is_reference
 
@@ -52,13 +52,6 @@ def key_lines(text: str) -> Iterator[range]:
 _REACH = 500  # characters in front of the cursor that are looked at, in its line and the one above
 _NAME = 40  # characters of the name in front of a value that are looked at
 _BEHIND = re.compile(r"[^\s\"'`<>;,(){}\[\]|\\&@]{0,1000}")
-
-# A name with which a value is set, not passed on: `--x=v`, `--x v`, `X=v`, `;x=v`, `?x=v&x=v`,
-# `"x=v"`, and `x=v` at the left margin.
-_SET = re.compile(
-    r"(?:--[\w.-]{0,60}[= \t]{1,4}|(?:-D|[;?&\"'\n])[\w.-]{0,60}=|(?:^|[^\w.-])[A-Z][A-Z0-9_]{0,60}"
-    r"=)[\"']?\Z"
-)
 
 # Names of tokens that are none of a login, and those that say nothing but `token`.
 _PLAIN = re.compile(
@@ -99,7 +92,7 @@ def _is_growing(head: str, field: Field) -> bool:
     name = f"\n{head}"[max(0, field.name - _NAME) : field.start + 1]
     telling = field.rank is Rank.PASSWORD or not (field.rest or _PLAIN.search(name))
     literal = field.kind in {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.FALLBACK} and telling
-    return literal or is_random_so_far(value) or _SET.search(name) is not None
+    return literal or is_random_so_far(value) or SET.search(name) is not None
 
 
 BLOT = "REDACTED"

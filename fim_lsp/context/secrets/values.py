@@ -154,10 +154,6 @@ _PART = re.compile(
     r"|[-–—=+*&|/.…]{1,3}"
 )
 _BETWEEN = re.compile(r"\A[,;:+)\]}]{0,3}\s|\s[+(\[{,]{0,3}\Z")  # between two strings of a line
-_PHRASE, _CHOSEN = (re.compile("|".join(NAMES[name])) for name in ("phrases", "chosen"))
-_JOINED = re.compile(r"[A-Za-z][a-z]{2,12}(?:[-_.][A-Z][A-Za-z]{2,12}){1,3}")
-_MNEMONIC = 11  # blanks between words that stand for a key, at least
-_PROSE = frozenset(NAMES["prose"])
 _CHANGES = 0.2  # of the characters of a random value, at least
 
 
@@ -181,38 +177,14 @@ def is_spaced(value: str) -> bool:
     return odd > 0 and is_strange(value, least=2 if 2 * odd >= len(parts) else 5)
 
 
-def is_phrase(value: str, *, short: bool = False) -> bool:
-    """
-    Return whether *value* is a passphrase or words that stand for a key: four words or more, none
-    of which makes prose; two where *short* ones count.
-    """
-    return (
-        (_CHOSEN if short else _PHRASE).fullmatch(value) is not None
-        and _PROSE.isdisjoint(value.lower().replace("-", " ").split())
-        and (value.count(" ") >= _MNEMONIC or _WORDS.search(value.lower()) is None)
-    )
+def is_placeholder(value: str) -> bool:
+    """Return whether there is a word of placeholders in *value*."""
+    return _WORDS.search(value.lower()) is not None
 
 
-def is_given(value: str) -> bool:
-    """Return whether *value* is a password where only a password can stand."""
-    if len(value.split()) > 1:
-        return is_spaced(value) or is_phrase(value)
-    return is_password(value) or is_strange(value) or _is_joined(value)
-
-
-def is_word(value: str) -> bool:
-    """
-    Return whether *value* is letters only, or two words that no name joins so, and no placeholder:
-    the password of a user who chose a word.
-    """
-    word = value.rstrip("!$#*@%^&")
-    rest = _without_words(word[:JUDGED])
-    return _is_joined(word) or (word.isalpha() and _n_alnum(rest) > _SHORT)
-
-
-def _is_joined(value: str) -> bool:
-    """Return whether a sign joins words, the last with a capital, and there is no placeholder."""
-    return _JOINED.fullmatch(value) is not None and _WORDS.search(value.lower()) is None
+def hides_some(value: str) -> bool:
+    """Return whether something of *value* is no placeholder."""
+    return _n_alnum(_without_words(value[:JUDGED])) > _SHORT
 
 
 def is_mixed(value: str, *, kinds: int = 2) -> bool:
@@ -223,8 +195,7 @@ def is_mixed(value: str, *, kinds: int = 2) -> bool:
     value = value[:JUDGED]
     if _n_kinds(value) < kinds:
         return False
-    rest = _without_words(value)
-    return _n_alnum(rest) > _SHORT and _n_kinds(rest) >= kinds
+    return hides_some(value) and _n_kinds(_without_words(value)) >= kinds
 
 
 def is_random_so_far(value: str) -> bool:
