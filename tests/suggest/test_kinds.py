@@ -304,3 +304,57 @@ ONE_COMMA: list[Row] = [
 def test_a_comma_that_is_wrong(language: str, file: str, raw: str, expected: str) -> None:
     """One is allowed, and only where a list ends."""
     assert shown(language, file, raw)[0] == expected
+
+
+NEXT_LINES: list[Row] = [
+    # More lines are to come where nothing stands below yet.
+    ("csharp", "class A\n{\n    pub▮\n}", "lic int Total()", "lic int Total()"),
+    ("csharp", "class A\n{\n    void F()\n    {\n        t▮\n    }\n}", "ry", "ry"),
+    ("csharp", "class A\n{\n    const string Q =▮\n}", ' @"', ' @"'),
+    ("java", "class A {\n    @Over▮\n}", "ride", "ride"),
+    ("java", "class A {\n    static fi▮\n}", "nal Names NAMES =", "nal Names NAMES ="),
+    ("c", "stat▮", "ic size_t", "ic size_t"),
+    ("c", "#ifdef A_▮", "NAME", "NAME"),
+    ("cpp", "int ma▮", "in()", "in()"),
+    ("cpp", "template<type▮", "name T>", "name T>"),
+    ("python", "import a\n\n@a.c▮", "ommand()", "ommand()"),
+    ("javascript", "const a = b\n  ? c▮", "(1)", "(1)"),
+    ("typescript", "const a = s▮", "ql`", "ql`"),
+    ("css", "a▮", ":hover,", ":hover,"),
+    ("shellscript", "make te▮", "st &&", "st &&"),
+    ("shellscript", "ca▮", "t <<EOF", "t <<EOF"),
+    ("ruby", "def f\n  call(<▮", "<~TEXT)", "<~TEXT)"),
+    ("rust", "struct A {\n    #[se▮\n}", "rde(default)]", "rde(default)]"),
+    ("go", "package p\n\nfunc f() {\n\ta.▮\n}", "Get().", "Get()."),
+    ("html", "<p>\n  <l▮", "ink", "ink"),
+    # The editor has closed what the text begins a block in.
+    ("javascript", "test('it'▮)", ", function () {", ", function () {"),
+    ("javascript", "test('it▮')", " runs', () => {", " runs', () => {"),
+    ("javascript", "test('it'▮)\nf()", ", function () {", ", function () {"),
+    ("typescript", "app.get('/', a▮)", "sync (c) => {", "sync (c) => {"),
+    ("lua", "local x = map(function▮)", "(a, b)", "(a, b)"),
+    ("lua", "local function f()\n  map(x, function▮)\nend", "(a, b)", "(a, b)"),
+    # No line makes these right, or the code below does not follow them.
+    ("csharp", "class A\n{\n    pub▮\n    int y = 1;\n}", "lic int Total()", ""),
+    ("java", "class A {\n    int x = ▮\n}", ") + 1;", ""),
+    ("c", "int f() {\n    int x = ▮\n}", "return else", ""),
+    ("javascript", "test('it'▮)", ", => => {", ""),
+    ("python", "import a\n\n@▮", "= = b", ""),
+    ("css", "a▮", " } } ,", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "file", "raw", "expected"), NEXT_LINES)
+def test_a_line_is_judged_with_the_one_that_is_to_come(
+    language: str, file: str, raw: str, expected: str
+) -> None:
+    """What a grammar calls an error until the next line stands there is no error of a suggestion."""
+    assert shown(language, file, raw)[0] == expected
+
+
+def test_what_broke_off_need_not_fit_the_code_below() -> None:
+    """What the model had not come to may have closed it."""
+    file = '[\n  {\n    "a": 1\n  ▮\n    "b": 2,\n    "c": 3\n  }\n]'
+    cursor, _ = parsed(file, "json")
+    text = '},\n  {\n    "d": "e",'
+    assert polish(Candidate(text, whole=False), cursor).text == "},\n  {"

@@ -34,6 +34,7 @@ from fim_lsp.suggest.lines import (
     walk_brackets,
     width,
 )
+from fim_lsp.suggest.next_lines import continue_line
 from fim_lsp.suggest.syntax_errors import SyntaxErrors
 
 JOINTS = 30  # that are tried; a line that is typed has some five
@@ -47,7 +48,8 @@ def right_text(candidate: Candidate, cursor: Cursor) -> Candidate:
         return candidate
 
     def n_alone(joined: Candidate) -> int:
-        line = cursor.before + joined.text + cursor.after[joined.replaces :]
+        block = "}" if joined.text.rstrip().endswith("{") else ""  # that it only begins
+        line = cursor.before + joined.text.rstrip() + block + cursor.after[joined.replaces :]
         return n_without_partner(line, cursor.language)
 
     return min(islice(_joints(candidate, cursor), JOINTS), key=n_alone)  # the first of equals
@@ -161,6 +163,8 @@ def parses(candidate: Candidate, cursor: Cursor) -> Candidate:
     bracket. Where it breaks off, only its lines that leave nothing open are judged.
     """
     end = len(candidate.text) if candidate.whole else _find_last_closed(candidate, cursor)
+    if not candidate.whole:  # what stands below may fit to what the model had not come to
+        cursor = replace(cursor, below=())
     judged = _judge(replace(candidate, text=candidate.text[:end]), cursor)
     return candidate if len(judged.text) == end else judged
 
@@ -189,13 +193,31 @@ def _judge(candidate: Candidate, cursor: Cursor) -> Candidate:
         if n_found <= n_allowed:
             return candidate if is_whole else candidate.cut(end, "what follows does not parse")
         n_more = n_found - n_allowed if is_whole else n_more
-        if is_whole and _is_balanced(text, cursor) and (cursor.by_hand or _is_seen(text, cursor)):
+        if is_whole and (_may_go_on(candidate, cursor, n_allowed) or _is_odd(text, cursor)):
             return candidate
     if not _is_balanced(candidate.text, cursor):
         return candidate.cut(0, "broke off inside a string or a bracket")
     if n_more == 1 and not cursor.before.strip():
         return candidate
     return candidate.cut(0, f"does not parse here: {' '.join(candidate.text.split())[:SHOWN]}")
+
+
+def _is_odd(text: str, cursor: Cursor) -> bool:
+    """Return whether *text* may be code all the same: a grammar is older or narrower than that."""
+    return _is_balanced(text, cursor) and (cursor.by_hand or _is_seen(text, cursor))
+
+
+def _may_go_on(candidate: Candidate, cursor: Cursor, n_allowed: int) -> bool:
+    """Return whether the candidate has no more errors than *n_allowed* once a line follows it."""
+    errors = SyntaxErrors(cursor)
+    rest = cursor.after[candidate.replaces :]
+    for here in continue_line(cursor, candidate.text, rest):
+        n_found = errors.n(here)
+        if not errors.is_known:
+            return False
+        if n_found <= n_allowed:
+            return True
+    return False
 
 
 def _is_balanced(text: str, cursor: Cursor) -> bool:
