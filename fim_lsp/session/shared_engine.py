@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,29 +62,36 @@ class SharedEngine:
     def forget(self, uri: str) -> None:
         """End it, for all sessions, as soon as its disk says that one showed it the file *uri*."""
         if self._cache is not None:
-            disks.begin(partial(_end_if_shown, self._cache, _name(uri)))
+            disks.begin(partial(_end_if_shown, self._cache, uri))
 
     def _note(self) -> Noted:
         """Note what is wanted and was not noted yet; in a thread."""
         assert self._cache is not None, "see note_shown"
         wanted = self._wanted
         engine, known = self._noted.seen
+        uris = wanted.uris - known if engine == wanted.engine else wanted.uris
         try:
-            shown.note(
-                self._cache,
-                map(_name, wanted.uris - known if engine == wanted.engine else wanted.uris),
-            )
+            shown.note(self._cache, chain.from_iterable(map(_names, uris)))
         except OSError as error:
             log.warning("what the engine is shown is not noted: %s", error)
         return wanted
 
 
-def _name(uri: str) -> str:
-    """Return the path of a file, which editors spell in their own ways as a URI."""
+def _names(uri: str) -> list[str]:
+    """
+    Return the path of a file, which editors spell in their own ways as a URI, and what stays the
+    same where that is a link, or it or its folder is renamed. Asks the disk.
+    """
     path = paths.path_to_judge(uri)
-    return uri if path is None else os.path.normpath(path)
+    if path is None:
+        return [uri]
+    name = os.path.normpath(path)
+    with suppress(OSError):
+        status = Path(name).stat()
+        return [name, f"{status.st_dev}:{status.st_ino}"]
+    return [name]
 
 
-def _end_if_shown(cache: Path, name: str) -> None:
-    if shown.is_noted(cache, name):
+def _end_if_shown(cache: Path, uri: str) -> None:
+    if any(shown.is_noted(cache, name) for name in _names(uri)):
         state_file.end_engines(cache)

@@ -10,6 +10,7 @@ a write that was cut off spoils no other. All of this touches the disk: call it 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from server_bridge.machine import locks, private_files
 
+ENGINES = "engine-*.json"
 HASH_BYTES = 16
 MOST_BYTES = 1 << 20  # 65,536 files; weeks of work take a tenth of it
 
@@ -25,13 +27,21 @@ def note(folder: Path, names: Iterable[str]) -> None:
     """Note that the living processes of *folder* are shown text of files. Raises OSError."""
     files = [*names]
     for path, said in _list_living(folder):
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        file = private_files.open_private(locks.hashes_file(path), flags)
+        noted = locks.hashes_file(path)
+        file = private_files.open_private(noted, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
-            if os.fstat(file).st_size < MOST_BYTES:
-                os.write(file, b"".join(_hash(said, name) for name in files))
+            _append(file, b"".join(_hash(said, name) for name in files))
+        except OSError:
+            noted.chmod(0o640)  # what others can read is not believed: all of it was shown
+            raise
         finally:
             os.close(file)
+
+
+def _append(file: int, hashes: bytes) -> None:
+    is_full = os.fstat(file).st_size >= MOST_BYTES
+    if not is_full and os.write(file, hashes) < len(hashes):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def is_noted(folder: Path, name: str) -> bool:
@@ -40,7 +50,18 @@ def is_noted(folder: Path, name: str) -> bool:
     cannot be read, or was too much to be noted.
     """
     living = _list_living(folder)
-    return any(_has(locks.hashes_file(path), _hash(said, name)) for path, said in living)
+    return any(map(_is_odd, folder.glob(ENGINES))) or any(
+        _has(locks.hashes_file(path), _hash(said, name)) for path, said in living
+    )
+
+
+def _is_odd(path: Path) -> bool:
+    """Return whether the file of a process, which may live, is one that is not believed."""
+    try:
+        os.close(private_files.open_private(path))
+    except OSError:
+        return path.is_file()
+    return False
 
 
 def _has(file: Path, digest: bytes) -> bool:
@@ -55,7 +76,7 @@ def _has(file: Path, digest: bytes) -> bool:
 
 def _list_living(folder: Path) -> Iterator[tuple[Path, bytes]]:
     """Yield the file of each process that serves, and what it says."""
-    for path in folder.glob("engine-*.json"):
+    for path in folder.glob(ENGINES):
         if said := locks.find(path):
             yield path, said
 

@@ -15,6 +15,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
+from fim_lsp.session import shared_engine
 from fim_lsp.session.session import Session
 from fim_lsp.session.shared_engine import SharedEngine
 from fim_lsp.session.state import state_file
@@ -126,6 +127,28 @@ async def test_a_file_that_comes_while_others_are_noted_is_noted_too(cache, monk
     go_on.set()
     await asyncio.gather(first, second)
     assert shown.is_noted(cache, "/shop/b.py")
+
+
+PLACES: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "as it was": ("shop/a.py", lambda _: None),
+    "its folder is renamed": ("store/a.py", lambda root: (root / "shop").rename(root / "store")),
+    "renamed": ("shop/b.py", lambda root: (root / "shop/a.py").rename(root / "shop/b.py")),
+    "by a link": ("link/a.py", lambda root: (root / "link").symlink_to(root / "shop")),
+    "another file": ("shop/c.py", lambda root: (root / "shop/c.py").write_text("")),
+}
+
+
+@pytest.mark.parametrize("what", PLACES)
+async def test_a_file_is_known_at_another_place(cache: Path, what: str) -> None:
+    """Where it, or its folder, was renamed or is reached by a link, and refused there."""
+    name, happen = PLACES[what]
+    engine = SharedEngine(cache)
+    engine.add((cache.parent / "shop/a.py").as_uri())
+    await engine.note_shown(("http://127.0.0.1:1", 1))
+    happen(cache.parent)
+    uri = (cache.parent / name).as_uri()
+    await asyncio.to_thread(shared_engine._end_if_shown, cache, uri)
+    assert (cache / "engine-1.json").exists() is (what == "another file")
 
 
 async def test_nothing_is_noted_of_what_goes_to_another_server(cache: Path) -> None:

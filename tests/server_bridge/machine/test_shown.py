@@ -45,6 +45,10 @@ def link(file: Path) -> None:
     file.symlink_to("/dev/null")
 
 
+def expose_process(file: Path) -> None:
+    file.with_suffix(".json").chmod(0o644)
+
+
 def fill(file: Path) -> None:
     file.write_bytes(os.urandom(shown.MOST_BYTES))
 
@@ -66,6 +70,7 @@ HAPPENS: dict[str, tuple[Callable[[Path], object], tuple[bool, bool, bool]]] = {
     "it is gone": (Path.unlink, (False, True, False)),
     "it is full": (fill, (True, True, True)),
     "others can read it": (lambda file: file.chmod(0o644), (True, True, True)),
+    "others can read the process's own file": (expose_process, (True, True, True)),
     "a link": (link, (True, True, True)),
     "a folder": (put_a_folder, (True, True, True)),
     "a pipe": (put_a_pipe, (True, True, True)),
@@ -87,6 +92,17 @@ def test_what_cannot_be_read_may_have_been_shown(path: Path, what: str) -> None:
     assert not note.is_file() or note.stat().st_size <= shown.MOST_BYTES
     if note.is_dir() and not note.is_symlink():
         note.rmdir()
+
+
+@pytest.mark.parametrize("n_written", [0, 5])
+def test_on_a_full_disk_all_may_have_been_shown(path: Path, monkeypatch, n_written: int) -> None:
+    """Whatever of a hash was written: a file without room for a note is told by its rights."""
+    shown.note(path.parent, [A])
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:n_written]))
+    with pytest.raises(OSError, match="No space left"):
+        shown.note(path.parent, [B])
+    assert shown.is_noted(path.parent, B)
 
 
 def test_many_sessions_write_at_once(path: Path) -> None:
