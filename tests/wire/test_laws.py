@@ -13,9 +13,9 @@ import pytest
 
 from server_bridge.speeds import GUESS
 from tests.fuzz import FUZZ
-from tests.wire import laws
+from tests.wire import attacks, laws
 from tests.wire.attacks import ATTACKS, silent
-from tests.wire.laws import HOW, Run, Story, draw, find, play
+from tests.wire.laws import CONFIG, HOW, Run, Story, draw, find, play
 from tests.wire.network import Asked
 from tests.wire.servers import SERVERS, Answer
 
@@ -105,6 +105,36 @@ def test_a_server_without_text_has_two_requests_of_a_place(attack: str, n: int) 
     steps = ("key a 0.0", "ask a hand 8.0", f"attack {attack} stream 1 0.0")
     run: Any = play(Story("openai", (*steps, "key a 0.0", "ask a hand 300.0")), Counting)
     assert (run.troubles, run.most_open, run.n_open) == ({}, n, 0)
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_a_model_that_says_nothing_is_asked_once(kind: str) -> None:
+    """
+    Of a place, however often the user asks there: an empty text is an answer. An OpenAI-style one
+    is asked with the half word in the prompt, too.
+    """
+
+    class Mute(Run):
+        n_asked_for_text = 0
+
+        async def serve(self, asked: Asked, second: Any = None) -> AsyncGenerator[bytes, None]:
+            is_text = f": {CONFIG.completion.max_tokens},".encode() in asked.body
+            self.n_asked_for_text += is_text and self.attack is not None
+            async with aclosing(super().serve(asked, second)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    asks = (f"ask a {how} 20.0" for how in ("hand", "hand", "menu", "typing"))
+    steps = ("key a 0.0", "ask a hand 8.0", "attack mute stream 1 0.0", "key a 0.0", *asks)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ATTACKS, "mute", attacks.events(say_nothing))
+        run: Any = play(Story(kind, steps), Mute)
+    assert (run.troubles, run.n_texts, run.n_asked_for_text) == ({}, 2, 1 + (kind == "openai"))
+
+
+def say_nothing(event: Any, _: object) -> None:
+    event |= {"content": "", "tokens": [], "stop": True, "stop_type": "eos"}
+    event |= {"completion_probabilities": [], "choices": [{"text": "", "finish_reason": "stop"}]}
 
 
 @pytest.mark.parametrize("n_dead", [1, 2, 3])
