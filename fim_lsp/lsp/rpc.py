@@ -184,10 +184,7 @@ class Protocol(LanguageServerProtocol):
             self.refuse(data["id"], code, message)
 
     def _receive_answer(self, data: dict[str, Any]) -> None:
-        """
-        Handle an answer to a request of ours; one that makes no sense is an error to the code that
-        waits.
-        """
+        """Handle an answer to a request; one without sense is an error to the code that waits."""
         request = data.get("id")
         if not isinstance(request, str) or request not in self._result_types:
             log.debug("an answer to no request")

@@ -44,8 +44,8 @@ def _runs() -> Iterator[tuple[int, int]]:
     """Yield the address and the bytes of each run of zeros that is long enough."""
     zeros = bytes(BLOCK)
     block = bytearray(BLOCK)
-    # Read as a file, memory that is gone is an error, not the end of this process; so are the guards
-    # of threads' stacks, which stand within their mappings since glibc 2.42.
+    # Read as a file, memory that is gone is an error, not the end of this process; so are the
+    # guards of threads' stacks, which stand within their mappings since glibc 2.42.
     with Path("/proc/self/mem").open("rb", buffering=0) as memory:
 
         def is_zero(address: int) -> bool:

@@ -31,7 +31,6 @@ class Buffer:
         ctypes.CDLL(None).mincore(ctypes.c_void_p(self._address), ctypes.c_size_t(SIZE), held)
         return sum(page & 1 for page in held) * PAGE
 
-
     def guard(self, at: int) -> bool:
         """Make two blocks unreadable; returns whether the kernel can."""
         memory = ctypes.c_void_p(self._address + at)
