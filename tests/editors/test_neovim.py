@@ -196,6 +196,36 @@ def test_switched_off(typed: Neovim) -> None:
     typed.wait_for("for w" + REST_OF_LINE)
 
 
+def test_snoozed(typed: Neovim) -> None:
+    """For some minutes only what is asked for by hand comes, and status and reason say so; then all comes again."""
+    typed.send(ESCAPE + ":Fim snooze 5\r")
+    typed.wait_for("quiet until")
+    typed.send("A")
+    typed.settle()
+    assert REST_OF_LINE not in typed.text
+    typed.send(ESCAPE + ":Fim why\r")
+    typed.wait_for("you snoozed suggestions")
+    typed.send("A" + TRIGGER)
+    typed.wait_for("for w" + REST_OF_LINE)
+    typed.send(ESCAPE + ":Fim resume\r")
+    typed.wait_until(lambda: "quiet until" not in typed.text, "the status")
+    typed.send("A")
+    typed.wait_for("for w" + REST_OF_LINE)
+
+
+def test_another_server_by_hand(typed: Neovim) -> None:
+    """It knows the open text; that it is started again is no trouble to tell."""
+    old = programs.process("fim_lsp --stdio", typed.pid)
+    typed.send(ESCAPE + ":Fim restart\r")
+    typed.wait_until(lambda: not old.is_running(), "the end of the old server")
+    typed.wait_until(lambda: programs.processes("fim_lsp --stdio", typed.pid), "another")
+    typed.wait_for("FIM bundled model ready")
+    typed.wait_until(lambda: typed.lua("#vim.lsp.get_clients({name='fim', bufnr=0})"), "a client")
+    typed.send("A\x08w")
+    typed.wait_for("for w" + REST_OF_LINE)
+    assert "ended" not in typed.text
+
+
 def test_asking_by_hand(typed: Neovim) -> None:
     """Also where nothing comes unasked; a sign at the end of the line says that it takes long."""
     typed.send(ESCAPE)

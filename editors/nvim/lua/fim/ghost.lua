@@ -196,6 +196,16 @@ local function wait_for(buf, ghost, id)
   end, PATIENCE_MS)
 end
 
+--- The place of the cursor in the text as it is now.
+local function place_in(buf)
+  return { vim.api.nvim_buf_get_changedtick(buf), unpack(vim.api.nvim_win_get_cursor(0)) }
+end
+
+--- Whether the user asked by hand here, and waits: the keys before that may be told of only now.
+local function is_asked(buf, ghost)
+  return ghost.pending and vim.deep_equal(ghost.asked_at, place_in(buf))
+end
+
 --- Ask for the text at the cursor. A request under way is cancelled: the newest wins.
 ---@param buf integer
 ---@param kind integer InlineCompletionTriggerKind
@@ -206,6 +216,7 @@ function M.request(buf, kind)
     return
   end
   cancel(ghost)
+  ghost.asked_at = nil
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.context = { triggerKind = kind }
   n_requests = n_requests + 1
@@ -216,6 +227,7 @@ function M.request(buf, kind)
   local token = params.partialResultToken
   ghost.pending = id and { client = client, id = id, token = token } or nil
   if kind == M.INVOKED then
+    ghost.asked_at = place_in(buf)
     wait_for(buf, ghost, id)
   end
 end
@@ -256,6 +268,8 @@ local function moved(buf, automatic)
   if item and draw(buf, item) then
     redraw(buf)
     return
+  elseif is_asked(buf, ghost) then
+    return
   end
   if not automatic then
     clear(buf)
@@ -267,7 +281,7 @@ local function moved(buf, automatic)
     ghost.scheduled = true
     vim.schedule(function()
       ghost.scheduled = false
-      if ghosts[buf] == ghost then
+      if ghosts[buf] == ghost and not is_asked(buf, ghost) then
         M.request(buf, AUTOMATIC)
       end
     end)
