@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -165,6 +167,39 @@ async def test_a_further_request_that_fails_leaves_the_first(cold, backend, monk
     cold.finish_loading()
     await connecting
     assert backend.state.health is Health.READY
+
+
+async def test_where_both_write_at_once_the_further_request_is_closed(monkeypatch) -> None:
+    """It has answered, and no reader takes that: its connection does not stay."""
+    monkeypatch.setattr(beside, "SOON_S", 0.0)
+    write = asyncio.Event()
+    begun = list[str]()
+    closed = list[str]()
+
+    async def events(name: str, *texts: str) -> AsyncIterator[dict[str, object]]:
+        try:
+            for text in texts:
+                yield {"choices": [{"text": text}]}
+            begun.append(name)
+            await write.wait()
+            yield {"choices": [{"text": name}]}
+        finally:
+            closed.append(name)
+
+    async def aclose() -> None:
+        closed.append("connection")
+
+    another = SimpleNamespace(stream=lambda *_: events("further"), aclose=aclose)
+    http: Any = SimpleNamespace(url="", another=lambda: another)
+    first: Any = events("first", "")
+    read = beside.first_to_write(first, http, "", b"")
+    await anext(read)
+    coming = asyncio.ensure_future(anext(read))
+    await until(lambda: len(begun) == 2)
+    write.set()
+    assert await coming == {"choices": [{"text": "first"}]}
+    await read.aclose()
+    assert sorted(closed) == ["connection", "first", "further"]
 
 
 @pytest.mark.parametrize(("status", "error"), [(500, ServerError), (400, None)])
