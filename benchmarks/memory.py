@@ -2,17 +2,20 @@
 The memory of the embedded engine, and the tokens that it evaluates for that, beside another checkout.
 
     git worktree add /tmp/before f7b65c4e
-    python -m benchmarks.memory --beside /tmp/before                   # about half an hour
+    python -m benchmarks.memory --beside /tmp/before                   # about an hour, on two cores
     python -m benchmarks.memory --beside /tmp/before --documents 40
 
-*start*: the engine with the model, before the first prompt. *story*: files of Python's library are opened, typed in and
-come back to, as a developer did, with rests that are as long as the background needs; *visits*: forty
-documents behind one ring, each asked about once, and then each again. Memory is what smaps counts as the engine's own
-share (PSS) without the model's file, which is page cache.
+*start*: the engine with the model, before the first prompt. *visits*: forty documents behind one ring, each asked about
+once, and then each again. *story*: files of Python's library are opened, typed in and come back to, as a developer did,
+with rests that are as long as the background needs. Memory is what smaps counts as the engine's own share (PSS) without
+the model's file, which is page cache. Both checkouts work at the same time.
 
-Story and visits run on a model of the same vocabulary with two narrow layers, whose keys and values are as long as those
-of one of the model's, on a machine that counts as having as much less memory. So the tokens, and which of them are kept,
-are the model's, in a hundredth of its time. Memory is measured at the start alone.
+The story runs on a model of the same vocabulary with two narrow layers, whose keys and values are as long as those of
+one of the model's, on a machine that counts as having as much less memory, and room for what is kept. So the tokens, and
+which of them are kept, are the model's, in a hundredth of its time. The visits are made on both models: what the narrow
+one takes after its first prompts is keys and values, so the model should take that as often as it has layers for one of
+the narrow one. In the story, 110 MiB of what it takes are the grammars' of half words, which a vocabulary makes; what is
+kept of it is told by `benchmarks.revisits`.
 """
 
 # ruff: noqa: PLC0415 (which checkout the imports are of is known when it runs)
@@ -26,7 +29,8 @@ import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,10 +46,10 @@ RETURNS = 25 / 37
 FAR = {1: 17, 2: 2, 3: 3, 4: 1, 5: 2}
 RESTS = 0.5  # of the visits
 ELSEWHERE = 0.3  # of the returns are to another line
-N_VISITED = 40
 READY_S = 300.0
 N_LAYERS = 2
-N_CHARS = 1500  # of a document that is visited
+N_CHARS = 600  # of a document that is visited
+N_FIRST = 4  # visits after which an engine only takes more for keys and values
 EVERY = 10  # documents between two lines that say how far it is
 MIB = 1 << 20
 MAPPING = re.compile(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+\s*(.*)")
@@ -103,7 +107,7 @@ def private_mib(pid: int, model: str) -> int:
 class Asked(NamedTuple):
     """
     The *work* of a process: a *model* whose layers are 1 of *scale*, on a machine of as much less memory, through *n*
-    documents. Prompts set aside take *aside_mib* at most, unless that is 0.
+    documents. Prompts set aside take *aside_mib* of a whole model's at most, unless that is 0.
     """
 
     work: str
@@ -122,6 +126,8 @@ async def started(asked: Asked) -> Any:
 
     memory = sizing.physical() // asked.scale
     sizing.physical = lambda: memory
+    if hasattr(sizing, "ROOM"):
+        sizing.ROOM //= asked.scale
     if asked.aside_mib:
         sizing.set_aside = lambda *_: asked.aside_mib * MIB // asked.scale
     backend = Embedded(EmbeddedSettings(model=asked.model))
@@ -145,18 +151,27 @@ async def play(asked: Asked) -> dict[str, int]:
 
     config = make_config({"completion.maxTokens": 4, "completion.debounceMs": 0})
     async with started(asked) as backend:
-        session = Session(config, lambda _: backend)
+
+        def tell(n: int) -> None:
+            tokens = sum(session.stats()["tokens"][of] for of in ("evaluated", "background"))
+            kept = private_mib(backend.pid, asked.model)
+            print(f"{n} documents: {tokens} tokens, {kept} MiB", file=sys.stderr, flush=True)
+
+        session: Any = Session(config, lambda _: backend)
         with TemporaryDirectory() as folder:
-            await visit_all(session, Path(folder), documents(asked.n))
-        stats: Any = session.stats()
+            await visit_all(session, Path(folder), documents(asked.n), tell)
+        stats = session.stats()
+        kept = private_mib(backend.pid, asked.model)
         await session.aclose()
     foreground = stats["tokens"]["evaluated"]
     tokens = foreground + stats["tokens"]["background"]
-    return {"tokens": tokens, "foreground": foreground, **stats["mirror"]}
+    return {"tokens": tokens, "foreground": foreground, "narrow MiB": kept, **stats["mirror"]}
 
 
-async def visit_all(session: Any, folder: Path, texts: list[str]) -> None:
-    """Open *texts* in *folder*, and type in them as the story says."""
+async def visit_all(
+    session: Any, folder: Path, texts: list[str], tell: Callable[[int], None] = lambda _: None
+) -> None:
+    """Open *texts* in *folder*, and type in them as the story says; *tell* now and then how many."""
     from fim_lsp import events
     from fim_lsp.documents import Edit, Position
 
@@ -171,9 +186,7 @@ async def visit_all(session: Any, folder: Path, texts: list[str]) -> None:
             versions[uri] = 0
             n_new += 1
             if n_new % EVERY == 0:
-                print(
-                    f"{folder.name}: {n_new} of {len(texts)} documents", file=sys.stderr, flush=True
-                )
+                tell(n_new)
         session.handle(events.Focused(uri))
         if not await session.connection.wait_ready(READY_S) and not session.connection.is_ready:
             raise SystemExit(f"the engine does not start: {session.connection.state.message}")
@@ -189,21 +202,26 @@ async def visit_all(session: Any, folder: Path, texts: list[str]) -> None:
 
 
 async def visit(asked: Asked) -> dict[str, int]:
-    """Return the tokens that are evaluated at the second visit of each document."""
+    """
+    Return the memory behind the first prompts and behind all, and the tokens that are evaluated at the second visit of
+    each document.
+    """
     from server_bridge.protocol import Chunk, Prompt, Request
 
-    texts = documents(N_VISITED + 1)
+    texts = documents(asked.n + 1)
     ring = (Chunk("ring.py", texts.pop()),)
+    found = dict[str, int]()
     async with started(asked) as backend:
         server = await backend.connect()
-        for n_visit in (1, 2):
-            n_evaluated = 0
+        for _ in range(2):
+            found["tokens"] = 0
             for n, text in enumerate(texts):
                 prompt = Prompt("repo", ring, f"module_{n}.py", text[:N_CHARS], "\n")
                 reply = await server.complete(Request(prompt, 1))
-                n_evaluated += reply.timings.prompt_n
-            print(f"visit {n_visit}: {n_evaluated} tokens", file=sys.stderr, flush=True)
-        return {"tokens": n_evaluated}
+                found["tokens"] += reply.timings.prompt_n
+                if n == N_FIRST:
+                    found.setdefault("MiB at first", private_mib(backend.pid, asked.model))
+        return {**found, "MiB": private_mib(backend.pid, asked.model)}
 
 
 WORK = {"start": start, "story": play, "visits": visit}
@@ -253,6 +271,31 @@ def run(root: Path, asked: Asked) -> dict[str, int]:
     return found
 
 
+def run_all(roots: Sequence[Path], asked: Asked) -> list[dict[str, int]]:
+    """Return what each of the checkouts at *roots* comes to; *asked* limits what the first one sets aside."""
+    each = [asked, *[asked._replace(aside_mib=0)] * (len(roots) - 1)]
+    with ThreadPoolExecutor() as threads:
+        return [*threads.map(run, roots, each)]
+
+
+def scaled(narrow: int, first: int, whole_first: int, scale: int) -> int:
+    """
+    Return the MiB of the model where the narrow one has *narrow*, and they had *whole_first* and *first* behind the
+    first prompts.
+    """
+    return whole_first + scale * (narrow - first)
+
+
+def compare(work: str, each: Sequence[dict[str, int]]) -> None:
+    """Print the figures of the first checkout as parts of the second one's."""
+    if len(each) > 1:
+        now, old = each
+        shares = {
+            name: round(now[name] / old[name], 3) for name in ("MiB", "tokens") if name in old
+        }
+        print(f"{work}: {shares}", flush=True)
+
+
 def measure(root: str, asked: Asked) -> None:
     """Print what the checkout at *root* does."""
     sys.path.insert(0, root)
@@ -271,23 +314,28 @@ def main() -> None:
     add("--beside", type=Path, help="the other checkout")
     add("--model", type=arguments.model_file, default="0.5b", help="0.5b, 1.5b or a file")
     add("--documents", type=int, default=200, help="in the story")
+    add("--visited", type=int, default=40, help="documents that are visited twice")
     add("--work", type=arguments.names(WORK), default=[*WORK], help=", ".join(WORK))
     add("--aside", type=int, default=0, metavar="MIB", help="this one's limit of what is set aside")
     options = parser.parse_args()
+    roots = [HERE, *[options.beside.resolve()] * bool(options.beside)]
+    of_model = Asked("start", str(options.model), options.visited, aside_mib=options.aside)
+    if "start" in options.work:
+        compare("start", run_all(roots, of_model))
+    if not {"visits", "story"} & {*options.work}:
+        return
     with TemporaryDirectory() as folder:
         narrow, scale = write_narrow(options.model, Path(folder) / "narrow.gguf")
-        for work in options.work:
-            of = (
-                (str(options.model), 0)
-                if work == "start"
-                else (str(narrow), options.documents, scale)
-            )
-            now = run(HERE, Asked(work, *of)._replace(aside_mib=options.aside))
-            old = run(options.beside.resolve(), Asked(work, *of)) if options.beside else {}
-            shares = {
-                name: round(now[name] / old[name], 3) for name in ("MiB", "tokens") if name in old
-            }
-            print(f"{work}: {shares}", flush=True)
+        of_narrow = of_model._replace(model=str(narrow), scale=scale)
+        whole = run_all(roots, of_model._replace(work="visits"))
+        visits = run_all(roots, of_narrow._replace(work="visits"))
+        compare("visits", whole)
+        for here, at in zip(visits, whole, strict=True):
+            here["MiB"] = scaled(here["MiB"], here["MiB at first"], at["MiB at first"], scale)
+        print(f"visits, {scale} x what the narrow model takes: {visits}", flush=True)
+        if "story" in options.work:
+            of_story = of_narrow._replace(work="story", n=options.documents)
+            compare("story", run_all(roots, of_story))
 
 
 if __name__ == "__main__":

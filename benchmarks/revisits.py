@@ -63,6 +63,12 @@ class Kept:
         assert slot is not None
         self.slots.note_use(document, slot)
 
+    @property
+    def n_tokens(self) -> int:
+        """The tokens in slots and set aside."""
+        mirror = self.mirror
+        return sum(content.n for content in (*mirror.held.values(), *mirror._saved))  # noqa: SLF001
+
     def _run(self, prompt: bytes, slot: int | None) -> None:
         assert slot is not None
         n_reused = self.mirror.expect_reused(prompt, slot)
@@ -161,15 +167,15 @@ def place(text: str, offset: int) -> Position:
 HISTORIES = {"story": story, "recorded": recorded}
 
 
-async def count(name: str, n: int, mib: int) -> int:
-    """Return the tokens that are evaluated in a history where *mib* are set aside."""
+async def count(name: str, n: int, mib: int) -> tuple[int, int]:
+    """Return the tokens that are evaluated in a history where *mib* are set aside, and the MiB that are kept."""
     backend = Counting(mib)
     config = make_config({"completion.maxTokens": 4, "completion.debounceMs": 0})
     session = Session(config, lambda _: backend)
     with TemporaryDirectory() as folder:
         await HISTORIES[name](session, Path(folder), n)
     await session.aclose()
-    return backend.kept.n_evaluated
+    return backend.kept.n_evaluated, backend.kept.n_tokens * TOKEN_BYTES >> 20
 
 
 def main() -> None:
@@ -183,8 +189,8 @@ def main() -> None:
     for name in options.histories:
         for mib in options.limits:
             with asyncio.Runner(loop_factory=Skipping) as runner:
-                n_evaluated = runner.run(count(name, options.documents, mib))
-            print(f"{name}, {mib} MiB aside: {n_evaluated} tokens", flush=True)
+                n_evaluated, kept = runner.run(count(name, options.documents, mib))
+            print(f"{name}, {mib} MiB aside: {n_evaluated} tokens, {kept} MiB kept", flush=True)
 
 
 if __name__ == "__main__":
