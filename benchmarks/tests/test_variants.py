@@ -77,7 +77,7 @@ def test_a_judge_knows_what_is_right() -> None:
     """All of a text is certain until the first token that is not typed, and never shown from there on."""
     session = Written(Path("me+shop"), "c0ffee", "shop.py", 1, ("ab cd",), ())
     text = Text(session, (), "x = 1\n", "\n")
-    tokens = tuple(Token(n, said, -1.0) for n, said in enumerate((b"ab", b" c", b"x", b" cd")))
+    tokens = tuple(Token(n, said, -1.0) for n, said in enumerate((b"ab", b" ", b"x", b"d")))
     spoken = Spoken([Stream(0, 0, tokens, Stop.END)], text.head, text.block)
     said = variants.judge(spoken, text)("x = 1\n", "")
     assert said is not None
