@@ -48,7 +48,7 @@ NEXT = {
 }
 
 
-def continue_line(cursor: Cursor, text: str, rest: str) -> Iterator[str]:
+def add_next_lines(cursor: Cursor, text: str, rest: str) -> Iterator[str]:
     """
     Yield the cursor's line with *text*, what may follow that, and *rest*, the text on the right:
     behind what closes the brackets and blocks that *text* opens.

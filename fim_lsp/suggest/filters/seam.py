@@ -34,7 +34,7 @@ from fim_lsp.suggest.lines import (
     walk_brackets,
     width,
 )
-from fim_lsp.suggest.next_lines import continue_line
+from fim_lsp.suggest.next_lines import add_next_lines
 from fim_lsp.suggest.syntax_errors import SyntaxErrors
 
 JOINTS = 30  # that are tried; a line that is typed has some five
@@ -211,7 +211,7 @@ def _may_go_on(candidate: Candidate, cursor: Cursor, n_allowed: int) -> bool:
     """Return whether the candidate has no more errors than *n_allowed* once a line follows it."""
     errors = SyntaxErrors(cursor)
     rest = cursor.after[candidate.replaces :]
-    for here in continue_line(cursor, candidate.text, rest):
+    for here in add_next_lines(cursor, candidate.text, rest):
         n_found = errors.n(here)
         if not errors.is_known:
             return False
