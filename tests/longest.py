@@ -14,6 +14,7 @@ LONGEST_IN_EDITORS = (
     "tests/editors/test_menus.py", "tests/editors/test_vscode.py",
     "tests/editors/test_vscode_next_edit.py", "tests/editors/test_neovim.py",
     "tests/editors/test_vscode_growing.py", "tests/editors/test_vscode_edit.py",
+    "tests/editors/test_vscode_commands.py",
     "tests/editors/test_vscode_walkthrough.py", "tests/editors/test_vscode_beside.py",
 )  # fmt: skip
 # By what they compute and wait, end of November 2026, the longest first: `scripts/test --durations=0` tells.

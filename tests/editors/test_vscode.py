@@ -14,7 +14,7 @@ import pytest
 from fim_lsp import __version__
 from tests.editors import programs
 from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED, furnish
-from tests.editors.vscode import Workbench
+from tests.editors.vscode import Workbench, shop_typed
 
 VSIX = programs.REPOSITORY / f"editors/vscode/fim-lsp-{__version__}.vsix"
 
@@ -45,16 +45,8 @@ def workbench(home: Path, project: Path) -> Iterator[Workbench]:
 def typed(
     workbench: Workbench, project: Path, request: pytest.FixtureRequest
 ) -> Iterator[Workbench]:
-    """Return a fresh copy of the shop, and the suggestion on screen; empty afterwards: it is context."""
-    file = project / f"{request.node.name}.py"
-    file.write_text(SHOP)
-    workbench.open(file)
-    workbench.write(TYPED)
-    workbench.wait_for_ghost(REST_OF_LINE)
-    yield workbench
-    workbench("press", "Control+a")
-    workbench("press", "Delete")
-    workbench.saved()
+    with shop_typed(workbench, project / f"{request.node.name}.py") as typed:
+        yield typed
 
 
 def test_accepting_all(typed: Workbench) -> None:

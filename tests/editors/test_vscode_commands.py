@@ -11,7 +11,7 @@ import pytest
 from tests.editors import programs
 from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED
 from tests.editors.test_vscode import VSIX, needs_workbench
-from tests.editors.vscode import QUICK_INPUT, STATUS, Workbench
+from tests.editors.vscode import QUICK_INPUT, STATUS, Workbench, shop_typed
 
 pytestmark = [pytest.mark.editors, needs_workbench]
 
@@ -31,16 +31,8 @@ def workbench(home: Path, project: Path) -> Iterator[Workbench]:
 def typed(
     workbench: Workbench, project: Path, request: pytest.FixtureRequest
 ) -> Iterator[Workbench]:
-    """The shop in a file of its own, with the suggestion on screen; empty afterwards."""
-    file = project / f"{request.node.originalname}.py"
-    file.write_text(SHOP)
-    workbench.open(file)
-    workbench.write(TYPED)
-    workbench.wait_for_ghost(REST_OF_WORD)
-    yield workbench
-    workbench("press", "Control+a")
-    workbench("press", "Delete")
-    workbench.saved()
+    with shop_typed(workbench, project / f"{request.node.originalname}.py") as typed:
+        yield typed
 
 
 def type_again(workbench: Workbench) -> None:

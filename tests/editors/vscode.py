@@ -6,11 +6,13 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.editors import programs
 from tests.editors.browser import TIMEOUT_S, Browser, wait_until_up
+from tests.editors.conftest import REST_OF_LINE, SHOP, TYPED
 from tests.llama_server import free_port
 
 # A new request cancels the old one, and a request by hand is for several suggestions: on a busy
@@ -227,3 +229,16 @@ class Workbench(Browser):
         super().close()
         self._server.terminate()
         programs.finish(self._server, 20)
+
+
+@contextmanager
+def shop_typed(workbench: Workbench, file: Path) -> Iterator[Workbench]:
+    """Yield a fresh copy of the shop in *file*, the suggestion on screen; empty afterwards: it is context."""
+    file.write_text(SHOP)
+    workbench.open(file)
+    workbench.write(TYPED)
+    workbench.wait_for_ghost(REST_OF_LINE)
+    yield workbench
+    workbench("press", "Control+a")
+    workbench("press", "Delete")
+    workbench.saved()
