@@ -11,6 +11,7 @@ from server_bridge.protocol import Chunk, Prompt
 
 PROMPT = Prompt("repo", (Chunk("a.py", "A"), Chunk("b.py", "B")), "c.py", "PRE", "SUF", "MID")
 PLAIN = "↵↵--- a.py ---↵A↵↵--- b.py ---↵B↵↵--- c.py ---↵"
+NO_ROW = "a row of tests/server_bridge/fim/templates.py: how its makers write a prompt"
 TEMPLATES = {
     "fim": "<|repo_name|>repo↵<|file_sep|>a.py↵A<|file_sep|>b.py↵B<|file_sep|>c.py↵"
     "<|fim_prefix|>PRE<|fim_suffix|>SUF<|fim_middle|>MID",

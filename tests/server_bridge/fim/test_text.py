@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from server_bridge.fim.reading import read
 from server_bridge.fim.tokens import FAMILIES, PLAIN_HEAD, Family, find_by_model, find_by_name
 from server_bridge.protocol import Chunk, Prompt
 from tests.server_bridge.fim.controls import CONTROLS, OTHERS
-from tests.server_bridge.fim.templates import PROMPT, TEMPLATES
+from tests.server_bridge.fim.templates import NO_ROW, PROMPT, TEMPLATES
 
 pytestmark = pytest.mark.promise("no-control-tokens")
 
@@ -28,6 +30,11 @@ NAMES = {
     "zai-org/GLM-4-9B": "glm-4",
     "ByteDance-Seed/Seed-Coder-8B-Base": "seed-coder",
     "stable-code-3b": "stablecode",
+    "google/codegemma-2b": "codegemma",
+    "bigcode/santacoder": "santacoder",
+    "THUDM/codegeex4-all-9b": "codegeex",
+    "tiiuae/Falcon-H1-Tiny-Coder-90M": "falcon-h1",
+    "codestral-2508": "codestral",
     "gpt-oss-20b": None,
 }
 # What a user's file may hold: special tokens whole, in halves and in each other.
@@ -46,7 +53,7 @@ def written(prompt: Prompt, name: str) -> str:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_each_family_is_written_as_it_was_trained(family: Family) -> None:
     """Stable parts first, special tokens spelled out, what is typed at the end."""
-    shown = TEMPLATES[family.name]
+    shown = TEMPLATES.get(family.name, NO_ROW)
     if family.name == "codellama":  # a piece that begins with U+2581 begins with a space
         shown = shown.replace("▁", " ")
     assert written(PROMPT, family.name).replace("\n", "↵") == shown
@@ -69,9 +76,16 @@ def test_no_text_becomes_a_special_token(family, chunk, prefix, suffix, middle) 
         assert whole.count(token.lstrip("▁")) == plain.count(token.lstrip("▁"))
 
 
-def test_each_family_has_its_control_tokens() -> None:
-    """A family that has none besides its own has an empty row."""
-    assert CONTROLS.keys() == {family.name for family in FAMILIES}
+@pytest.mark.parametrize(
+    ("table", "file"),
+    [(TEMPLATES, "templates.py"), (CONTROLS, "controls.py"), (NAMES.values(), "test_text.py")],
+    ids=["templates", "controls", "names"],
+)
+def test_each_family_has_a_row(table: Collection[str | None], file: str) -> None:
+    """Also one that has no control tokens besides its own; by no name a family is found that `models` leaves out."""
+    wanted = [family.name for family in FAMILIES if family.models or file != "test_text.py"]
+    missing = [name for name in wanted if name not in table]
+    assert not missing, f"tests/server_bridge/fim/{file} has no row of {missing}"
 
 
 def test_each_control_token_is_broken_wherever_it_stands() -> None:
