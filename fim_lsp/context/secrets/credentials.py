@@ -44,8 +44,7 @@ _RANDOM = 2  # oddities of a token that has no name
 def _form(kind: str, words: list[str], *parts: str) -> CredentialForm:
     """Return the form of a row of `places.toml`."""
     before, value, count, end = map(fill, parts)
-    most = count.rpartition(",")[2]
-    typed = count if "://" in words else f"1,{most}"
+    typed = count if "://" in words else f"1,{count.rpartition(',')[2]}"
     return CredentialForm(
         f"{kind} by its place",
         tuple(words),
