@@ -42,6 +42,7 @@ interface Question {
 export class Growing implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   private newest: Question | undefined;
+  private isAlone = false;
   private shown: { document: vscode.TextDocument; at: vscode.Position; text: string } | undefined;
 
   constructor(private readonly client: LanguageClient) {
@@ -57,6 +58,7 @@ export class Growing implements vscode.Disposable {
 
   dispose(): void {
     this.forget();
+    this.noteAlone(false);
     this.subscriptions.forEach((one) => one.dispose());
   }
 
@@ -79,16 +81,16 @@ export class Growing implements vscode.Disposable {
     const again = this.newest;
     if (isByHand && again?.more !== undefined && isAt(again, document, position)) {
       again.wasAskedAgain = !isOfList;
-      void setContext(ALONE, itemsOf(again.more).length === 1);
+      this.noteAlone(itemsOf(again.more).length === 1);
       return isOfList ? [] : again.more;
     }
     this.forget();
     if (isByHand || isOfList) {
       const found = await next(document, position, context, token);
-      void setContext(ALONE, itemsOf(found).length === 1);
+      this.noteAlone(itemsOf(found).length === 1);
       return found;
     }
-    void setContext(ALONE, false);
+    this.noteAlone(false);
     const question: Question = { document, version: document.version, position, asking: new vscode.CancellationTokenSource() };
     this.newest = question;
     const cancelling = token.onCancellationRequested(() => question.asking.cancel());
@@ -116,6 +118,12 @@ export class Growing implements vscode.Disposable {
     if (this.newest === question) await vscode.commands.executeCommand(NEXT);
     if (this.newest === question) this.newest = undefined;
   };
+
+  private noteAlone(isAlone: boolean): void {
+    if (isAlone === this.isAlone) return; // a key has no time to lose
+    this.isAlone = isAlone;
+    void setContext(ALONE, isAlone);
+  }
 
   /** The server's answer; nothing where the question was cancelled, or the server has ended. */
   private request({ asking }: Question, params: InlineCompletionParams): Promise<Answer> {
