@@ -91,8 +91,7 @@ export class Growing implements vscode.Disposable {
       return found;
     }
     this.noteAlone(false);
-    const question: Question = { document, version: document.version, position, asking: new vscode.CancellationTokenSource() };
-    this.newest = question;
+    const question = this.begin(document, position);
     const cancelling = token.onCancellationRequested(() => question.asking.cancel());
     const first = await this.ask(question, context);
     cancelling.dispose(); // VS Code is done with its question, the server not with ours
@@ -105,8 +104,7 @@ export class Growing implements vscode.Disposable {
     if (editor === undefined) return;
     this.forget();
     const { document, selection: { active: position } } = editor;
-    const question: Question = { document, version: document.version, position, asking: new vscode.CancellationTokenSource() };
-    this.newest = question;
+    const question = this.begin(document, position);
     const byHand = { triggerKind: vscode.InlineCompletionTriggerKind.Invoke, selectedCompletionInfo: undefined };
     const found = await this.request(question, this.client.code2ProtocolConverter.asInlineCompletionParams(document, position, byHand));
     if (this.newest !== question || !isHere(question)) return;
@@ -118,6 +116,12 @@ export class Growing implements vscode.Disposable {
     if (this.newest === question) await vscode.commands.executeCommand(NEXT);
     if (this.newest === question) this.newest = undefined;
   };
+
+  private begin(document: vscode.TextDocument, position: vscode.Position): Question {
+    const question = { document, version: document.version, position, asking: new vscode.CancellationTokenSource() };
+    this.newest = question;
+    return question;
+  }
 
   private noteAlone(isAlone: boolean): void {
     if (isAlone === this.isAlone) return; // a key has no time to lose

@@ -203,7 +203,7 @@ end
 
 --- Whether the user asked by hand here, and waits: the keys before that may be told of only now.
 local function is_asked(buf, ghost)
-  return ghost.pending and vim.deep_equal(ghost.asked_at, place_in(buf))
+  return ghost.pending and vim.deep_equal(ghost.pending.asked_at, place_in(buf))
 end
 
 --- Ask for the text at the cursor. A request under way is cancelled: the newest wins.
@@ -216,7 +216,6 @@ function M.request(buf, kind)
     return
   end
   cancel(ghost)
-  ghost.asked_at = nil
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.context = { triggerKind = kind }
   n_requests = n_requests + 1
@@ -226,8 +225,8 @@ function M.request(buf, kind)
   end, buf)
   local token = params.partialResultToken
   ghost.pending = id and { client = client, id = id, token = token } or nil
-  if kind == M.INVOKED then
-    ghost.asked_at = place_in(buf)
+  if kind == M.INVOKED and ghost.pending then
+    ghost.pending.asked_at = place_in(buf)
     wait_for(buf, ghost, id)
   end
 end
