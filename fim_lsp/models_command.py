@@ -106,9 +106,8 @@ INSTALL = """\
 llama-server is not installed, and your editors share an engine without it. It can use a GPU: get it \
 from your system's packages (brew, winget, apt: llama.cpp) or from \
 https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
-# Measured (benchmarks/HISTORY.md): on a processor a token of the 0.5B costs half of one of the 1.5B,
-# and checking several at once costs nearly as much as generating them (0.58 times as fast on one
-# thread, 0.31 on two). n-grams are right when they draft, and stay on.
+# On a processor a token of the 0.5B costs half of one of the 1.5B, and checking several at once
+# nearly as much as generating them. n-grams are right when they draft, and stay on.
 SLOW_DRAFT = (
     "Without a GPU, a draft model makes the server slower: a 0.5B that drafts for a 1.5B halves "
     "its speed at best. Leave --draft out."

@@ -26,17 +26,15 @@ from fim_lsp.next_edit.rules import Block, holds
 from fim_lsp.suggest.lines import is_comment
 
 SURE = 0.3
-"""A proposal is shown from here on. On the three histories, from the top, 75 % of those shown are
-right, at 24 % of the asks; docs/next-edit.md has the curve on eleven others."""
+"""A proposal is shown from here on; docs/next-edit.md has how many of those shown are right."""
 
 SURE_UNOPENED = 0.5
 """The same for a place in a file that is not open, which cannot be seen at a glance, unless a name
-becomes another there. On the three histories 79 % of those shown in such files are right, 74 % if
-this were `SURE`."""
+becomes another there."""
 
 ONCE = 1.5
-"""Log-odds taken off where there is one example only. Most edits are made once: without this, 88 %
-of the commits without a recurring change would be quiet, and not 96 %."""
+"""Log-odds taken off where there is one example only: most edits are made once, and a commit
+without a recurring change is to stay quiet."""
 
 WEIGHTS: dict[str, list[float]] = tomllib.loads(
     (pkgutil.get_data(__package__ or "", "weights.toml") or b"").decode()

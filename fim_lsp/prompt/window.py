@@ -39,9 +39,8 @@ from fim_lsp.documents import (
 
 NEAR_PREFIX = 12  # lines next to the anchor that must be as frozen; farther ones may be stale
 NEAR_SUFFIX = 4  # likewise below the cursor
-# The first look at a place: Qwen2.5-Coder 0.5B has 11 of 46 first lines right with 256 tokens
-# around the cursor, 12 with 512, 8 with 120. It gets what is evaluated in `FIRST_S`, within these
-# bounds.
+# The first look at a place: it gets what is evaluated in `FIRST_S`, within these bounds. With less
+# around the cursor fewer first lines are right, with more hardly any more (benchmarks/HISTORY.md).
 FIRST_TOKENS = (96, 192)
 FIRST_S = 1.0
 # The same for a user who asked by hand and waits.
@@ -49,15 +48,13 @@ BY_HAND_TOKENS = (192, 768)
 BY_HAND_S = 1.5
 # lines above a window that may say that it begins inside a secret: a key of 8,192 bits has 100
 ABOVE = 120
-# How much larger each rung of the ladder above it is: a slow machine has three (0.1, 0.4, 1). With
-# steps of two it had five, and evaluated 3,800 tokens for a window of 1,470.
+# How much larger each rung of the ladder above it is: a slow machine has three (0.1, 0.4, 1), and
+# evaluates half as much as the whole window again for the smaller ones.
 RUNG = 4
 
 # Lines above the cursor with which a middle begins. A model goes on better when it has just read
 # how the code goes, and they cost nothing, being evaluated behind the suffix instead of before.
-# Qwen2.5-Coder 0.5B at 47 places in code of 2025: 12 first lines right and 555 characters without,
-# 15 and 797 with five, 15 and 844 with twelve. Twelve gain only what 70 more tokens gain: in a
-# window of the same size they are no better (measured at 172 places).
+# More than five gain only what as many more tokens of the window gain (benchmarks/HISTORY.md).
 LEAD = 5
 
 

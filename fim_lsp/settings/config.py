@@ -181,7 +181,7 @@ SURE = {"fewer": 0.6, "normal": 0.3, "more": 0.1, ONE_LINE: 0.3}
 class Config:
     """All settings."""
 
-    # 0.6 shows half as many wrong characters and saves an eighth less, 0.1 twice as many for 5 %
+    # fewer wrong characters for fewer saved keys, or the opposite: docs/suggestions.md has a table
     suggestions: str = option("normal", Project.TUNE, choices=tuple(SURE))
     backend: BackendConfig = field(default_factory=BackendConfig)
     completion: CompletionConfig = field(default_factory=CompletionConfig)

@@ -39,8 +39,8 @@ READ_S = 0.3  # to see that something is there and what: about the shortest fixa
 # Of a suggestion that was typed along, or accepted in part: Neovim sends what is typed within
 # 150 ms as one change; three keys take longer than that.
 ALONG_CHARS = 3
-# the wait that is made longer where there is none; with 100 a user who always dismisses loses 20 %
-# of the keys
+# the wait that is made longer where there is none; with a much larger one a user who always
+# dismisses loses keys that would be saved
 STEP_MS = 20.0
 MOST_WAIT_MS = 3000.0  # Copilot's
 # how much a suggestion that was refused counts, by `fim.suggestions`

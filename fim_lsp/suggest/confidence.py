@@ -4,17 +4,8 @@ The model's confidence in a text, and the longest beginning likely enough to be 
 Greedy decoding takes the likeliest token each time. All of a text is right as likely as the product
 of its tokens' probabilities, given what stands before it; so a suggestion is shown as far as that
 product stays above a threshold (`likely`). Text that was typed since is certain: the product begins
-at the cursor. Measured with Qwen2.5-Coder at places in code of 2025 and later in four languages
-(benchmarks/HISTORY.md), characters shown that were right and wrong, and the keys saved by taking
-what is right; 0.3 was chosen on one half of the places, and these are of the other:
-
-                            0.5B, 247 places
-    the product from 0.1    3117  4065  2008
-    from 0.3                2857  2230  1922
-    from 0.35               2616  1840  1755
-    from 0.6                2353   974  1680
-
-The odds are too high: a first line with a product of 0.7 to 0.8 is right in 56 %.
+at the cursor. docs/suggestions.md has what thresholds show of right and wrong text, and how the
+default was chosen. The odds are too high: texts are right less often than their product says.
 
 Some tokens have no honest probability: servers that speculate say 0 of an accepted draft, or
 nothing, others tell none at all. Such a token is unknown, never certain; it counts as the known

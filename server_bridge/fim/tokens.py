@@ -122,10 +122,10 @@ def find_by_name(name: str) -> Family | None:
 def needs_no_lead(model: str) -> bool:
     """
     Return whether lines above the cursor, shown again as the end of the prompt, are of no use to
-    *model*: Qwen2.5-Coder 1.5B has 44 of 60 lines of HumanEval-FIM right without, 41 with them.
+    *model*: they help Qwen2.5-Coder 0.5B, and not the 1.5B (benchmarks/HISTORY.md).
 
-    The 0.5B is right 13 points more often with them; larger ones are taken to be like the 1.5B, and
-    one without a size in its name for a larger one: Ollama's `latest` has 7B.
+    Larger ones are taken to be like the 1.5B, and one without a size in its name for a larger one:
+    Ollama's `latest` has 7B.
     """
     return _LARGER_QWEN.search(model) is not None
 

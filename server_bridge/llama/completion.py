@@ -29,8 +29,8 @@ ALWAYS: Object = {
 MOVING: Object = {"n_cache_reuse": RUN}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
 MAX_MS = 1e8  # a day; a longer time is none
-# Candidates that are told of each token. At the end of a line a model says `;`, `;\n` or `;\n\n`:
-# the 1.5B `;` with 0.63 and `;\n` with 0.37, where it is certain that one of them comes.
+# Candidates that are told of each token. At the end of a line a model says `;`, `;\n` or `;\n\n`,
+# and may be certain that one of them comes while none is likely.
 N_ALIKE = 3
 
 

@@ -30,8 +30,8 @@ N_CTX = 16384
 # (benchmarks/HISTORY.md). One full context is set aside of any model, six of a small one.
 ROOM = 1280 << 20
 MOST_ASIDE = 6 * N_CTX
-# Bytes beside weights and what is evaluated: vocabulary, Python, buffers to compute in. Measured:
-# 122 MiB with Qwen2.5-Coder's 0.5B, 148 with its 1.5B (benchmarks/HISTORY.md).
+# Bytes beside weights and what is evaluated: vocabulary, Python, buffers to compute in; more than
+# the 0.5B and the 1.5B need (benchmarks/HISTORY.md).
 ENGINE = 160 << 20
 SMALLEST_CTX = 2048  # tokens; with less there is no room for other files
 USUAL_BYTES = 32 << 10  # a token, where the header does not tell

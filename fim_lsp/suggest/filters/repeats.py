@@ -12,7 +12,7 @@ from itertools import takewhile
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.lines import CLOSER, brackets, mark, width
 
-# Of 158,000 lines of Python and JavaScript 16 say the same as the line above them.
+# Code hardly ever has the same line twice in a row.
 ABOVE_LINES = 6  # a block of that many is looked for
 LOOP_LINES = 30  # … and, in the suggestion itself, of so many: each size costs a pass
 ALL_LINES = 100  # of the suggestion; what stands further down is looked at as one line
