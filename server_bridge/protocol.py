@@ -226,8 +226,8 @@ class Engine(NamedTuple):
 
     name: str = ""  # where that is known
     guessed: frozenset[str] = frozenset()  # of "context", "slots", "cached" and "confidence"
-    pid: int = 0  # of one of ours
-    most_kept: int = 0  # bytes of all that it has evaluated, of one of ours
+    pid: int = 0  # of an engine of ours
+    most_kept: int = 0  # bytes that evaluated prompts take at most, in an engine of ours
 
 
 UNKNOWN_ENGINE = Engine()

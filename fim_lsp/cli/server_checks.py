@@ -88,7 +88,7 @@ async def context(target: Target) -> list[Finding]:
 
 
 async def memory(target: Target) -> list[Finding]:
-    """Report the memory that an engine of ours takes now, and the most of what it may keep."""
+    """Report the memory that an engine of ours takes now, and the most that it may keep."""
     engine = target.backend.state.engine
     if not engine.most_kept:
         return []

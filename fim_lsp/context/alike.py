@@ -105,5 +105,4 @@ def _is_tag_of(way: tuple[Step, ...], pairs: frozenset[str]) -> bool:
 
 
 def _name(tag: Node) -> Node:
-    """Return the name in a tag."""
     return tag.child_by_field_name("name") or tag.named_children[0]

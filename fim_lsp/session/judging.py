@@ -87,7 +87,7 @@ class Judging:
         ends = _now() + SLICE_S
         try:
             while self._unbegun:
-                self._begin(self._unbegun.popitem(last=False)[0])
+                self._begin_document(self._unbegun.popitem(last=False)[0])
                 if _now() > ends:
                     break
         finally:  # one that fails leaves the others to be begun
@@ -100,7 +100,7 @@ class Judging:
         self._unbegun = OrderedDict()
         self.begin(documents)
 
-    def _begin(self, doc: OpenDocument) -> None:
+    def _begin_document(self, doc: OpenDocument) -> None:
         """Judge *doc*, unless it is closed; one that is judged, if it lies elsewhere by now."""
         if self._open.place(doc.uri) is doc:
             if doc.view.verdict is Verdict.UNJUDGED:
@@ -123,7 +123,7 @@ class Judging:
         """
         doc = self._open.by_uri.get(uri)
         if doc and uri not in self._looks and doc.view.verdict is Verdict.UNJUDGED:
-            self._begin(doc)  # where it could not be judged, or many others come first
+            self._begin_document(doc)  # where it could not be judged, or many others come first
         until = _now() + LIMIT_S
         for key in (uri, doc.workspace) if doc else ():
             if key in self._due:
@@ -229,7 +229,7 @@ class Judging:
         while workspace.is_unsure(self._connection.config.privacy):
             self._looks[workspace] = self._looks[workspace]._replace(since=_now())
             if await workspace.reverify(self._connection.config.privacy):
-                self._forget()
+                self._begin_forget()
             await self._wait_calm()
 
     def _decide(self, doc: OpenDocument, seen: Judged) -> None:
@@ -238,7 +238,7 @@ class Judging:
             doc.view.explain(seen.why)
         elif seen.why:
             if _was_used(doc):
-                self._forget()
+                self._begin_forget()
             else:
                 self._engine.forget(doc.uri)
             doc.refuse(seen.why, place=seen.place)
@@ -247,7 +247,7 @@ class Judging:
             doc.allow(seen.place)
             self._persistence.begin_restore(doc)
 
-    def _forget(self) -> None:
+    def _begin_forget(self) -> None:
         """Forget what is private, in the engine and on disk, with what is judged now as well."""
         if not self._forgets_soon:
             self._forgets_soon = True
@@ -266,8 +266,8 @@ class Judging:
 def _was_used(doc: OpenDocument) -> bool:
     """Return whether text of it may be in the engine, in the ring, or on disk."""
     saved = doc.workspace.saved
-    uri = doc.uri
-    return doc.workspace.memory.knows(uri) or (saved is not None and uri in saved.documents)
+    is_saved = saved is not None and doc.uri in saved.documents
+    return is_saved or doc.workspace.memory.knows(doc.uri)
 
 
 def _now() -> float:

@@ -133,7 +133,7 @@ class Persistence:
         doc.note_use(loop.time())
         if self._rest is not None:
             self._rest.cancel()
-        self._rest = loop.call_later(REST_S, self._begin)
+        self._rest = loop.call_later(REST_S, self._begin_save)
 
     def begin_forget(self) -> None:
         """Delete all that is on disk: the user switched saving off."""
@@ -228,7 +228,7 @@ class Persistence:
         if self._rest is not None:
             self._rest.cancel()
         await asyncio.gather(*self._saves, *self._forgetting, return_exceptions=True)
-        await asyncio.wait([self._begin()])
+        await asyncio.wait([self._begin_save()])
         await self.wait_audited()
         await self._forgetting.aclose(None)
         self._saves.end()
@@ -273,7 +273,7 @@ class Persistence:
         """Return whether anything of *workspace* may be on disk."""
         return bool(workspace.root) and workspace.settings(self._connection.config).state.save
 
-    def _begin(self) -> asyncio.Task[None]:
+    def _begin_save(self) -> asyncio.Task[None]:
         return self._saves.start(self.save(), "save")
 
 

@@ -268,8 +268,8 @@ class Session:
 
     async def explain(self, uri: str, position: Position | None) -> LastAnswer:
         """
-        Return how the last request at *position* ended, None: at any; without one, or where that
-        was withdrawn by a client, what one would get there, None: at the cursor.
+        Return how the last request at *position* ended, None: at any. Where there was none, or the
+        client withdrew it, return how a request there would end, None: at the cursor.
         """
         return await self._completer.explain(uri, position)
 

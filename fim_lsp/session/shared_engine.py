@@ -1,5 +1,5 @@
 """
-What a session tells other sessions of the engine that they share, and learns from them.
+Tells other sessions what this one shows to the engine that they share, and reads what they told.
 
 A file may become private after the session that showed it to the engine has ended, while another
 keeps the engine alive. So each notes on disk what it shows (`machine.shown`), and one that refuses
@@ -79,8 +79,8 @@ class SharedEngine:
 
 def _names(uri: str) -> list[str]:
     """
-    Return the path of a file, which editors spell in their own ways as a URI, and what stays the
-    same where that is a link, or it or its folder is renamed. Asks the disk.
+    Return the names of a file: its path, because editors spell a URI in their own ways, and its
+    number on the disk, which links and renamed folders do not change. Asks the disk.
     """
     path = paths.path_to_judge(uri)
     if path is None:

@@ -6,7 +6,7 @@ lines: the layout of a line of code: indentation, brackets, comments
 cursor: the text around a cursor; the `Candidate`
 boundary: where a suggestion may stand, and where it ends
 syntax_errors: counts the syntax errors around a cursor
-next_lines: lines that may follow one that is no error only with them
+next_lines: lines that often follow a line which is an error without them
 quotes: the comments, strings and code in strings that are open where a text ends
 scope: whether a place stands in a comment or a string
 confidence: how sure a model is of its text, and the part of it that is likely enough to be shown

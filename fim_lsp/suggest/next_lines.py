@@ -27,7 +27,7 @@ HEREDOC = re.compile(r"<<<?[-~]?['\"]?([A-Za-z_]\w*)['\"]?")
 HEREDOCS = ("php", "ruby", "shellscript")
 # A body, the end of an expression, the other half of a choice, the end of a long string.
 BRACES = ("{}", "x;", ": x;", "`;")
-# What an annotation stands before, besides.
+# Code that an annotation may stand before, besides.
 NEXT = {
     "c": ("x;", "{}", "#endif", ": x;"),
     "cpp": ("x;", "{}", "#endif", ": x;"),
@@ -50,8 +50,8 @@ NEXT = {
 
 def add_next_lines(cursor: Cursor, text: str, rest: str) -> Iterator[str]:
     """
-    Yield the cursor's line with *text*, what may follow that, and *rest*, the text on the right:
-    behind what closes the brackets and blocks that *text* opens.
+    Yield the cursor's line with *text*, each line that may follow, and *rest*, the text on the
+    right, behind the closers of the brackets and blocks that *text* opens.
     """
     begun = cursor.before + text
     white = indent(begun.rpartition("\n")[2])
@@ -67,7 +67,7 @@ def add_next_lines(cursor: Cursor, text: str, rest: str) -> Iterator[str]:
 
 
 def _close(cursor: Cursor, begun: str) -> str:
-    """Return what closes the brackets and blocks that *begun* opens behind the cursor."""
+    """Return the closers of the brackets and blocks that *begun* opens behind the cursor."""
     closers = {at: CLOSER[sign] for at, sign in find_unclosed(begun, cursor.language)}
     if cursor.language in WITH_END:
         closers |= {end: "end " for end, _ in ends_of_heads(begun, cursor.language)}

@@ -65,7 +65,7 @@ class ModelMemory(NamedTuple):
 
     def most_kept(self, n_slots: int, n_ctx: int) -> int:
         """
-        Return the bytes that all that is evaluated takes at most, in so many slots and set aside; 0
+        Return how many bytes the evaluated prompts take at most, in so many slots and set aside; 0
         where that is not known.
         """
         if not self.token_bytes or self.aside_bytes is None:

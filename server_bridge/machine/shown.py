@@ -32,10 +32,21 @@ def note(folder: Path, names: Iterable[str]) -> None:
         try:
             _append(file, b"".join(_hash(said, name) for name in files))
         except OSError:
-            noted.chmod(0o640)  # what others can read is not believed: all of it was shown
+            noted.chmod(0o640)  # a file that others can read counts as if it named all files
             raise
         finally:
             os.close(file)
+
+
+def is_noted(folder: Path, name: str) -> bool:
+    """
+    Return whether a living process of *folder* was shown text of the file *name*; True where its
+    notes cannot be read, or had no room for all files.
+    """
+    living = _list_living(folder)
+    return any(map(_is_odd, folder.glob(ENGINES))) or any(
+        _has(locks.hashes_file(path), _hash(said, name)) for path, said in living
+    )
 
 
 def _append(file: int, hashes: bytes) -> None:
@@ -44,19 +55,8 @@ def _append(file: int, hashes: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def is_noted(folder: Path, name: str) -> bool:
-    """
-    Return whether a living process of *folder* was shown text of the file *name*; True where that
-    cannot be read, or was too much to be noted.
-    """
-    living = _list_living(folder)
-    return any(map(_is_odd, folder.glob(ENGINES))) or any(
-        _has(locks.hashes_file(path), _hash(said, name)) for path, said in living
-    )
-
-
 def _is_odd(path: Path) -> bool:
-    """Return whether the file of a process, which may live, is one that is not believed."""
+    """Return whether a process that may live has a file that others could have written."""
     try:
         os.close(private_files.open_private(path))
     except OSError:

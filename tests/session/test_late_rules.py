@@ -202,7 +202,7 @@ async def test_a_save_under_way_leaves_nothing(
     if "and" in when:
         held.session.handle(events.Closed(held.uri))
     if when.startswith("it is being saved, "):
-        await held.session._persistence._begin()
+        await held.session._persistence._begin_save()
     rule(held)
     await wait_judged(held.session)
     await soon()

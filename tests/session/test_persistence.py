@@ -196,7 +196,7 @@ async def test_after_the_end_none_is_begun(machine: Machine, root: Path) -> None
     """Not by a request that ended late, either."""
     async with machine.session() as ours:
         await at(ours, root).ask(invoked=True)
-    save = ours._persistence._begin()
+    save = ours._persistence._begin_save()
     await asyncio.wait([save])
     assert save.cancelled()
 

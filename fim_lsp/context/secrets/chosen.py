@@ -60,7 +60,7 @@ def is_word(value: str) -> bool:
 
 
 def is_chosen(value: str) -> bool:
-    """Return whether *value* is a password where only one can stand, if only a word."""
+    """Return whether *value* is a password, or a word, where only a password can stand."""
     return is_given(value) or is_word(value)
 
 

@@ -181,8 +181,8 @@ def narrow(
     kind: ValueKind, text: str, word: re.Match[str], rest: str, start: int, end: int
 ) -> ValueKind:
     """
-    Return GIVEN for the *kind* of a value from *start* to *end* that is set where it stands, under
-    a name that ends with *word* and *rest*; BARE for another one behind an option.
+    Return the kind of a value from *start* to *end* under a name that ends with *word* and *rest*:
+    GIVEN where the text sets the name, BARE behind an option, else *kind*.
     """
     if kind not in {ValueKind.BARE, ValueKind.LOOSE}:
         return kind

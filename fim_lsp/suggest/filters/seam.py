@@ -163,7 +163,7 @@ def parses(candidate: Candidate, cursor: Cursor) -> Candidate:
     bracket. Where it breaks off, only its lines that leave nothing open are judged.
     """
     end = len(candidate.text) if candidate.whole else _find_last_closed(candidate, cursor)
-    if not candidate.whole:  # what stands below may fit to what the model had not come to
+    if not candidate.whole:  # the lines below may fit to text that the model had not come to
         cursor = replace(cursor, below=())
     judged = _judge(replace(candidate, text=candidate.text[:end]), cursor)
     return candidate if len(judged.text) == end else judged
