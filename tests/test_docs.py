@@ -10,7 +10,7 @@ from pathlib import Path
 from fim_lsp.cli.options import parser
 from fim_lsp.lsp.server import COMMANDS, FEATURES
 from fim_lsp.settings.merge import SCHEMA
-from fim_lsp.suggest.filters.order import FILTERS
+from fim_lsp.suggest.filters.order import LEFT, MEANT
 from server_bridge.fim.tokens import FAMILIES
 from server_bridge.process.command_line import Machine
 from server_bridge.weights.choice import offers
@@ -78,8 +78,8 @@ def test_the_page_of_suggestions_lists_the_filters() -> None:
     page = (ROOT / "docs/suggestions.md").read_text("utf-8")
     rows = re.findall(r"^\| (`\w+`.*?) \|", page.partition("| filter |")[2], re.MULTILINE)
     listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
-    n_filters = len(FILTERS)
-    assert listed[:n_filters] == [each.__name__ for each in FILTERS]
+    n_filters = len(MEANT + LEFT)
+    assert listed[:n_filters] == [each.__name__ for each in MEANT + LEFT]
 
 
 def test_the_pages_list_what_a_client_can_ask_and_a_model_can_be() -> None:

@@ -8,8 +8,10 @@ They accept any arguments, and answer in words for editors that show no results.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import Any, cast
 
+from fim_lsp.documents import Document, Position
 from fim_lsp.events import Accepted, Dismissed, Snoozed
 from fim_lsp.lsp import convert, watchdog
 from fim_lsp.lsp.editor import Editor
@@ -76,7 +78,7 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
             url = await editor.page.url(editor.session, editor.roots)
             editor.later(editor.show_document(url, external=True))
         else:
-            editor.later(_open(editor, shown.text))
+            editor.later(_open_text(editor, shown.text))
     return {"note": shown.note, "segments": [part._asdict() for part in shown.segments]}
 
 
@@ -95,7 +97,7 @@ async def open_page(editor: Editor, *_: object) -> str:
     return url
 
 
-async def _open(editor: Editor, text: str) -> None:
+async def _open_text(editor: Editor, text: str) -> None:
     """Show *text* in the editor, from a file that only this user may read."""
     path = files.cache_folder() / files.PAGE
     with contextlib.suppress(OSError):
@@ -112,12 +114,8 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     ends it, and so do another such text and the editor's button to cancel, which keeps what came so
     far. A message says what came of it.
     """
-    params = convert.read_params(arguments)
-    uri = str(params.get("uri") or editor.session.last_uri)
-    name, first_line = editor.notebooks.place(uri)
-    document = editor.session.document(name)
-    cell = editor.document(uri)
-    place = convert.place_of(params.get("position"), cell, editor.encoding)
+    cell, uri, above, place = _find_place(editor, convert.read_params(arguments))
+    document = editor.session.document(uri)
     mine = editor.long_texts.claim("")
     with editor.messages.working("Writing") as on_progress:
 
@@ -125,20 +123,32 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
             lines = editor.messages.count_lines(so_far.count("\n") + 1)
             return mine.is_newest and on_progress(lines)
 
-        start, text, note = await editor.session.continue_long(
-            name, place and place.down(first_line), go_on
-        )
+        start, text, note = await editor.session.continue_long(uri, place, go_on)
     if not mine.is_newest:
         text = ""
         note = "you asked for another text"
     edit = None
     if document is not None and cell is not None and text:
         at = convert.client_position(document, start, editor.encoding)
-        at = types.Position(at.line - first_line, at.character)
+        at = types.Position(at.line - above, at.character)
         insertion = types.TextEdit(types.Range(at, at), text.replace("\n", cell.eol))
         edit = editor.edit_workspace(cell.uri, cell.version, insertion)
     editor.later(_insert(editor, edit, text, note))
     return {"text": text, "note": note}
+
+
+def _find_place(
+    editor: Editor, params: Mapping[str, Any]
+) -> tuple[Document | None, str, int, Position | None]:
+    """
+    Return the cell (or document) that *params* name, else that of the last request; the document
+    that it is part of, and the line where it begins there; and the position there, if any.
+    """
+    uri = str(params.get("uri") or editor.session.last_uri)
+    cell = editor.document(uri)
+    whole, above = editor.notebooks.place(uri)
+    place = convert.place_of(params.get("position"), cell, editor.encoding)
+    return cell, whole, above, place and place.down(above)
 
 
 async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, note: str) -> None:
@@ -204,13 +214,10 @@ def _show_until(editor: Editor) -> str:
 async def why(editor: Editor, params: object) -> str:
     """Return the reason in words, for `{"uri", "position"}`; else for the last request."""
     query = params if isinstance(params, dict) else {}
-    uri = str(query.get("uri") or editor.session.last_uri)
-    document = editor.document(uri)
-    if document is None:
+    cell, uri, _, place = _find_place(editor, query)
+    if cell is None:
         return "The server does not have this text: the file is too large, or not open."
-    place = convert.place_of(query.get("position"), document, editor.encoding)
-    name, first_line = editor.notebooks.place(uri)
-    last = await editor.session.explain(name, place and place.down(first_line))
+    last = await editor.session.explain(uri, place)
     stats = cast("dict[str, dict[str, Any]]", editor.session.stats())
     answer = last.answer
     note = notice(stats["backend"])

@@ -316,24 +316,21 @@ class Editor(LanguageServer):
         self._look_at_settings()
         task = asyncio.current_task()
         assert task is not None
+        uri, first = self.notebooks.place(document.uri)
+        asks = self.habits.asks._replace(cancels=client.cancels)
+        if show is not None:
+            asks = asks._replace(
+                on_progress=lambda shown: show(_move(shown, -first)), word_limit_s=math.inf
+            )
         # pygls answers what is cancelled with -32800
         mine = self._newest.claim((method, document.uri), task.cancel)
-        asks = self.habits.asks._replace(cancels=client.cancels)
         try:
-            uri, first = self.notebooks.place(document.uri)
-
-            def on_suggestion(suggestion: Suggestion) -> None:
-                if show is not None:
-                    show(_move(suggestion, -first))
-
             answer = await self.session.complete(
                 uri,
                 position.down(first),
                 invoked=invoked,
                 selected=selected and _move(selected, first),
-                client=asks._replace(on_progress=on_suggestion, word_limit_s=math.inf)
-                if show
-                else asks,
+                client=asks,
             )
             if answer.end.outcome is Outcome.LARGE:
                 self._show_large(document.uri)

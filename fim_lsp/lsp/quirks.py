@@ -94,11 +94,6 @@ def fill_in(method: str, params: Any) -> Any:
     return params
 
 
-def _object(raw: object) -> object:
-    """Return what is declared, nothing for what is no object."""
-    return raw if isinstance(raw, dict) else {}
-
-
 def _root(raw: object) -> object:
     """Return None for a root that is no URI: pygls reads it before our handler can."""
     try:
@@ -151,7 +146,7 @@ def _action_context(raw: object) -> object:
 # Fields that are read again, by method.
 _READ: dict[str, tuple[tuple[str, Callable[[object], object]], ...]] = {
     types.INITIALIZE: (
-        ("capabilities", _object),
+        ("capabilities", lambda raw: raw if isinstance(raw, dict) else {}),
         ("rootUri", lambda raw: _root(raw) if ":" in str(raw) else None),
         ("rootPath", _root),
         ("workspaceFolders", _folders),

@@ -17,6 +17,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -65,6 +66,23 @@ class Evaluated(NamedTuple):
     cost: SlotCost
     next: dict[int, float]
     outlook: Outlook | None
+
+
+@dataclass(slots=True)
+class ToldAnswer:
+    """An answer as far as it came: its *last* event, and the tokens *made* that it told."""
+
+    last: Event = field(default_factory=Event)
+    made: list[int] = field(default_factory=list)
+    n_chars: int = 0  # or tokens, if there are more
+
+    def take(self, event: Event) -> None:
+        """Append an event."""
+        self.last = event
+        self.n_chars += max(len(event.content), len(event.tokens))
+        # Of a character of several tokens llama.cpp sends only the last.
+        if len(self.made) + len(event.tokens) >= event.tokens_predicted:
+            self.made += event.tokens
 
 
 def predict_held(whole: Ids, made: list[int], n_held: int | None) -> tuple[bytes, int]:
@@ -126,9 +144,7 @@ class SlotClient:
         Closing it ends the work and waits until the slot is free.
         """
         slot = await self.unless_busy(slot)
-        made = list[int]()
-        last = Event()
-        n_chars = 0
+        answer = ToldAnswer()
         n_predict = options["n_predict"]
         bounds = AnswerBounds(self.link.url, n_predict, LATE_TEXT, n_predict + SPARE_EVENTS)
         moves = completion.MOVING.keys() <= options.keys()
@@ -138,27 +154,24 @@ class SlotClient:
             async with aclosing(self.link.stream(fields, partial(body, whole))) as events:
                 async for event in events:
                     if event is not WAITING:
-                        last = event
-                        n_chars += max(len(event.content), len(event.tokens))
-                        bounds.note(n_chars)
-                        # Of a character of several tokens llama.cpp sends only the last.
-                        if len(made) + len(event.tokens) >= event.tokens_predicted:
-                            made += event.tokens
+                        answer.take(event)
+                        bounds.note(answer.n_chars)
                     yield Told(event, outlook)
-            served, n_held = _parse_end(last, self.server.n_slots, self.link.url)
-            self.drafters = completion.drafters(last.drafters)
+            served, n_held = _parse_end(answer.last, self.server.n_slots, self.link.url)
+            self.drafters = completion.drafters(answer.last.drafters)
         except GeneratorExit:
             served, n_held = await self._wait_closed(slot, whole)
         except BaseException:
             self.mirror.forget()
             raise
-        self._learn(last.timings, outlook)
+        cost = answer.last.timings
+        self._learn(cost, outlook)
         if served is None:
             self.mirror.forget()
             return
-        held, n_behind = predict_held(whole, made, n_held)
+        held, n_behind = predict_held(whole, answer.made, n_held)
         named = slot is not None
-        n_reused = last.timings.cache_n if last.timings else None
+        n_reused = cost.cache_n if cost else None
         self.mirror.settle(
             served, whole.packed, held, named=named, n_behind=n_behind, n_reused=n_reused
         )

@@ -3,8 +3,8 @@ Another request beside one that brings no text, on a new connection.
 
 A request may be on a connection that is dead, of a proxy that restarts or of a dropped address, or
 with a server that sends comments and events for ever; or it has a place in a queue, and will be
-answered. So what was sent stays open, and beside it one more is sent from time to time, in place of
-the last such: the server has two of ours at most for one place, and the first text ends the wait.
+answered. So the request stays open, and from time to time another is sent beside it, in place of
+the other before: the server has two at most of them, and the first text ends the wait.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ log = logging.getLogger(__name__)
 
 async def ask_further(ask: Callable[[], Awaitable[T]], url: str, *, soon: bool = True) -> T:
     """
-    Return what *ask* gives, which is asked from time to time, *soon* for the first time, and given
-    up before the next time. A failure says nothing of the request that is open beside it: the
-    server may take one at a time.
+    Call *ask* from time to time, *soon* for the first time, and return its first result; a call is
+    given up before the next. Its failure says nothing of the request that is open beside it: the
+    server may take requests one at a time.
     """
     first_s, *pauses = (SOON_S, *AGAIN_S) if soon else AGAIN_S
     await asyncio.sleep(first_s)
@@ -67,7 +67,7 @@ async def first_to_write(
             await asyncio.wait({coming, further}, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
                 log.info("openai.overtaken url=%s", http.url)
-                await _end(coming)  # and with it the request
+                await end_task(coming)  # and with it the request
                 event, events = further.result()
             else:
                 event = coming.result()
@@ -76,24 +76,24 @@ async def first_to_write(
             yield event
             event = await anext(events, None)
     finally:
-        await _end(coming)
+        await end_task(coming)
         await events.aclose()
-        if isinstance(unused := await _end(further), tuple):
+        if isinstance(unused := await end_task(further), tuple):
             await unused[1].aclose()
 
 
+async def end_task(task: asyncio.Future[Any]) -> Any:
+    """Cancel *task*, and return its result or why it has none."""
+    task.cancel()
+    return (await asyncio.gather(task, return_exceptions=True))[0]
+
+
 def _writes(event: Object) -> bool:
-    """Return whether *event* has text, or thoughts."""
+    """Return whether *event* has text, or a model's thoughts."""
     seen = optional(CompletionEvent, event)
     choices = filter(None, (seen and seen.choices) or [])
     said = ((each.any_text, each.delta or ChatText()) for each in choices)
     return any(text or chat.reasoning or chat.reasoning_content for text, chat in said)
-
-
-async def _end(task: asyncio.Future[Any]) -> Any:
-    """Cancel *task*, and return its result or why it has none."""
-    task.cancel()
-    return (await asyncio.gather(task, return_exceptions=True))[0]
 
 
 async def _begin(http: Http, path: str, body: bytes) -> tuple[Object, AsyncGenerator[Object, None]]:

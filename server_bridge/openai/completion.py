@@ -88,7 +88,8 @@ class GrowingReplies:
         before = self._before
         text, is_stopped = _until(before + answer.text, stops, len(self._said))
         new = text[len(self._said) :]
-        middle = _middle(self._request.prompt.middle + self._said)
+        held = self._request.prompt.middle + self._said
+        middle = (Token(NO_ID, held.encode()),) if held else ()
         if not (new or is_stopped or answer.ended):
             return Reply("", (), middle, Stop.LIMIT, Timings())
         unasked = new.removeprefix(before) if not self._said else new
@@ -101,10 +102,6 @@ class GrowingReplies:
         self._spent = answer.cost if new else self._spent
         stop = _stop(answer, self._request, self._n_ctx) if answer.ended else Stop.LIMIT
         return Reply(new, tokens, middle, Stop.WORD if is_stopped else stop, cost)
-
-
-def _middle(text: str) -> tuple[Token, ...]:
-    return (Token(NO_ID, text.encode()),) if text else ()
 
 
 def _until(text: str, stops: tuple[str, ...], n_known: int = 0) -> tuple[str, bool]:

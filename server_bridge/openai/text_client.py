@@ -115,7 +115,7 @@ class TextClient:
             body = self._body(text, options, streams=streams)
             sent = self._fields.leave_out(body)
             try:
-                once = self._ask_once(text, sent, body["max_tokens"], is_asked)
+                once = self._ask_once(text, sent, options)
                 async with aclosing(once) as answers:
                     async for answer in answers:
                         is_begun = answer.is_begun
@@ -130,7 +130,7 @@ class TextClient:
                 self._http.patience_s = max(self._http.patience_s, QUEUE_S)
                 raise
             except BackendRejected as error:
-                self._learn_length(error, text, body["max_tokens"])
+                self._learn_length(error, text, options["max_tokens"])
                 self._learn_mlx(error)
                 if is_begun or not self._fields.take_back(sent, error):
                     if self.connected.is_chat and not is_asked and error.status in NO_CHATS:
@@ -151,7 +151,7 @@ class TextClient:
         return {**question, **fields, **fixed, **options}
 
     async def _ask_once(
-        self, text: str, body: Object, n_predict: int, is_asked: bool
+        self, text: str, body: Object, options: Object
     ) -> AsyncGenerator[StreamedAnswer, None]:
         """See `ask`; what it says of the server is kept, also when this is closed."""
         n_held = self.estimate.tokens(self.estimate.count_held(text))
@@ -161,14 +161,14 @@ class TextClient:
         # mlx_lm.server has its model; a request that is given up costs it what it evaluated
         ask = self._http.stream if self.connected.is_mlx else self.waking.stream
         events = ask(path, json.dumps(body).encode())
-        read = stream.read_answer(events, self._http.url, n_predict)
+        read = stream.read_answer(events, self._http.url, options["max_tokens"])
+        fills = self.connected.is_chat and "messages" not in options
         try:
             async with aclosing(events), aclosing(read) as answers:
                 async for answer in answers:
                     if answer.is_begun:
                         self._fields.note_answer()
                     answer.cost = self._cost(answer, len(text), n_held)
-                    fills = self.connected.is_chat and not is_asked
                     yield completion.code(answer, line) if fills else answer
         finally:
             if answer is not None and answer.is_begun:

@@ -21,7 +21,7 @@ from contextlib import aclosing
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Loading, Object
-from server_bridge.openai.beside import ask_further, first_to_write
+from server_bridge.openai.beside import ask_further, end_task, first_to_write
 from server_bridge.patience import LOAD_S
 from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout
 
@@ -108,8 +108,7 @@ class Waking:
         task = self._task
         self._task = None
         if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await end_task(task)
 
     def _begin(self) -> None:
         self._began = time.monotonic()
@@ -142,9 +141,8 @@ class Waking:
             if first.done():
                 first.result()
         finally:
-            first.cancel()
-            further.cancel()
-            await asyncio.gather(first, further, return_exceptions=True)
+            await end_task(first)
+            await end_task(further)
 
     async def _ask(self) -> None:
         """Ask on a connection of its own; return after the first event, or a refusal."""

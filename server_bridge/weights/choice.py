@@ -20,9 +20,7 @@ from server_bridge.weights.table import MODELS, MOST_MS, Offer, OfferedModel
 
 GPU_SHARE = 0.75  # of its memory for weights: contexts take an eighth, buffers and screens the rest
 CPU_SHARE = 0.25  # for weights where a GPU shares the memory with all programs
-HALF = (
-    0.5  # of the memory for all that an engine takes: editor, compilers and browser need the rest
-)
+HALF = 0.5  # of the memory for an engine with all it keeps: other programs need the rest
 MOST_SHARE = 0.8  # above it weights and contexts push out the editor, or do not load at all
 WINDOW = 1536  # tokens around the cursor, by default
 

@@ -29,11 +29,9 @@ MEANT: tuple[Filter, ...] = (
     extent, lines_below, closed_below, opened_here, broken_character, right_text, parses,
 )  # fmt: skip
 LEFT: tuple[Filter, ...] = (unfinished, trailing_space, too_short)
-FILTERS = (*MEANT, *LEFT)
 
-# How much surer than the user wants the shorter texts are that are tried. In a session that a
-# developer recorded, 25 % less of what the 0.5B shows is wrong so and 4 % less is right, and as
-# many keys are saved (benchmarks/HISTORY.md).
+# How much surer than the user wants the shorter texts are that are tried: they take away more of
+# what is wrong than of what is right (benchmarks/HISTORY.md).
 SURER = (1, 4 / 3, 2)
 
 
