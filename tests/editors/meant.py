@@ -28,6 +28,7 @@ from tests.models import BUNDLED
 ONE_EACH = httpx.Limits(max_keepalive_connections=0)
 N_TAIL = 48  # tokens, more than a row's line has
 FORCED = re.compile(r'root ::= "(.*)" \.\*')
+LINE_START = re.compile(r"\n|<\|fim_middle\|>")  # the cursor's line may be all of the middle
 ESCAPED = re.compile(r'\\U([0-9A-F]{8})|\\(["\\])')
 
 
@@ -118,8 +119,8 @@ class Proxy(BaseHTTPRequestHandler):
         """Return the grammar of what was forced already (half a word, typed before the cursor) and the row's rest."""
         found = FORCED.fullmatch(asked.get("grammar", ""))
         forced = ESCAPED.sub(_unescape, found[1]) if found else ""
-        line = f"{self._tail(asked['prompt'])}{forced}".rpartition("\n")[2]
-        text = forced + rest(line)
+        said = f"{self._tail(asked['prompt'])}{forced}"
+        text = forced + rest(LINE_START.split(said)[-1])
         return grammar(text).removesuffix(" .*") if text else 'root ::= ""'
 
     def _tail(self, prompt: str | list[int | str]) -> str:
