@@ -59,7 +59,9 @@ function _G.pause() return { key / 1e9, shown } end
 vim.o.swapfile, vim.o.autoindent = false, false
 vim.cmd('filetype indent off')
 vim.api.nvim_create_autocmd('FileType', { callback = function()
-  vim.schedule(function() vim.opt_local.formatoptions = '' end)  -- no comment signs that were not typed
+  vim.schedule(function()  -- no comment signs and no indentation that were not typed: Rust's plugin sets them
+    vim.opt_local.formatoptions, vim.opt_local.smartindent = '', false
+  end)
 end })
 """
 

@@ -67,7 +67,7 @@ async def first_to_write(
             await asyncio.wait({coming, further}, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
                 log.info("openai.overtaken url=%s", http.url)
-                await end_task(coming)  # and with it the request
+                await end_tasks(coming)  # and with it the request
                 event, events = further.result()
             else:
                 event = coming.result()
@@ -76,16 +76,18 @@ async def first_to_write(
             yield event
             event = await anext(events, None)
     finally:
-        await end_task(coming)
+        await end_tasks(coming)
         await events.aclose()
-        if isinstance(unused := await end_task(further), tuple):
+        [unused] = await end_tasks(further)
+        if isinstance(unused, tuple):
             await unused[1].aclose()
 
 
-async def end_task(task: asyncio.Future[Any]) -> Any:
-    """Cancel *task*, and return its result or why it has none."""
-    task.cancel()
-    return (await asyncio.gather(task, return_exceptions=True))[0]
+async def end_tasks(*tasks: asyncio.Future[Any]) -> list[Any]:
+    """Cancel *tasks*, and return the result of each, or why it has none."""
+    for task in tasks:
+        task.cancel()
+    return await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _writes(event: Object) -> bool:

@@ -21,7 +21,7 @@ from contextlib import aclosing
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Loading, Object
-from server_bridge.openai.beside import ask_further, end_task, first_to_write
+from server_bridge.openai.beside import ask_further, end_tasks, first_to_write
 from server_bridge.patience import LOAD_S
 from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout
 
@@ -108,7 +108,7 @@ class Waking:
         task = self._task
         self._task = None
         if task is not None:
-            await end_task(task)
+            await end_tasks(task)
 
     def _begin(self) -> None:
         self._began = time.monotonic()
@@ -141,8 +141,7 @@ class Waking:
             if first.done():
                 first.result()
         finally:
-            await end_task(first)
-            await end_task(further)
+            await end_tasks(first, further)
 
     async def _ask(self) -> None:
         """Ask on a connection of its own; return after the first event, or a refusal."""
