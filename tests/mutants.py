@@ -9,6 +9,10 @@ it, and runs those of them that run its lines, until one fails. A test that comp
 `SLOW_S` is none of them, and all that one guard gets compute for `MOST_S`: a guard is worth a small
 test. `mutants.toml` names tests and modules, and says why a guard that no test notices may live.
 Arguments are parts of the paths of modules; `--list` prints the guards alone.
+
+`--random 150 server_bridge/openai --tests server_bridge/openai` makes small changes by chance
+instead, in any module: a bound, a sign, a condition, a number, a call that is left out. It prints
+those that live, and the tests that ran most of them and noticed none.
 """
 
 from __future__ import annotations
@@ -18,11 +22,13 @@ import ast
 import gc
 import json
 import os
+import random
 import shutil
 import signal
 import sys
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -51,27 +57,26 @@ FORGETS = {
 }  # fmt: skip
 
 
-class Mutant(NamedTuple):
-    """The module at *path* without guard number *n*, which *name* shows; it stood in *lines*."""
-
-    path: str
-    n: int
-    name: str
-    lines: range
+SWAPPED: dict[type[ast.AST], type[Any]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
 
 
-class Guards(ast.NodeTransformer):
-    """Lists the guards of a module by *names*, with their *lines*, and takes out number *gone*."""
+class Changes(ast.NodeTransformer):
+    """Lists what can be changed in a module by *names*, with *lines*; changes number *gone*."""
 
     def __init__(self, gone: int = -1) -> None:
         self.names: list[str] = []
         self.lines: list[range] = []
         self._gone = gone
         self._inside: list[str] = []
+        self._runs_later = False  # inside a function, and not when the module is loaded
 
     def _is_gone(self, what: ast.AST) -> bool:
-        if not self._inside:
-            return False  # it ran when its module was loaded
+        if not self._runs_later:
+            return False
         self.names.append(f"{'.'.join(self._inside)}: {' '.join(ast.unparse(what).split())}")
         first, last = getattr(what, "lineno"), getattr(what, "end_lineno")  # noqa: B009
         self.lines.append(range(first, last + 1))
@@ -81,10 +86,61 @@ class Guards(ast.NodeTransformer):
         """Know in which function a guard stands."""
         if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             return super().visit(node)
+        before = self._runs_later
+        self._runs_later = before or not isinstance(node, ast.ClassDef)
         self._inside.append(node.name)
-        node = self.generic_visit(node)
+        node.body = [self.visit(each) for each in node.body]
         self._inside.pop()
+        self._runs_later = before
         return node
+
+
+class SmallChanges(Changes):
+    """Changes a bound, a sign, a condition or a number, or leaves out a call."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Take another relation: with what is equal, or without."""
+        node.ops = [self._swap(each, node) for each in node.ops]
+        return self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Subtract instead of adding."""
+        node.op = self._swap(node.op, node)
+        return self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        """Ask for one instead of both."""
+        node.op = self._swap(node.op, node)
+        return self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        """Leave out a `not`."""
+        is_gone = isinstance(node.op, ast.Not) and self._is_gone(node)
+        return self.visit(node.operand) if is_gone else self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        """Count one more."""
+        value = node.value
+        if isinstance(value, int | float) and not isinstance(value, bool) and self._is_gone(node):
+            return ast.copy_location(ast.Constant(value + 1), node)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        """Leave out a call."""
+        call = node.value.value if isinstance(node.value, ast.Await) else node.value
+        if not isinstance(call, ast.Call) or ast.unparse(call).startswith("log."):
+            return node
+        is_gone = self._is_gone(node)
+        return ast.copy_location(ast.Pass(), node) if is_gone else self.generic_visit(node)
+
+    def _swap(self, sign: Any, node: ast.AST) -> Any:
+        if type(sign) in SWAPPED and self._is_gone(node):
+            return SWAPPED[type(sign)]()
+        return sign
+
+
+class Guards(Changes):
+    """Takes out a guard."""
 
     def visit_If(self, node: ast.If) -> ast.AST:
         """Take out a condition under which a function, or a turn of a loop, ends."""
@@ -131,22 +187,38 @@ def _forgets(node: ast.stmt) -> bool:
     return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in FORGETS
 
 
-def mutants(path: str) -> list[Mutant]:
+class Mutant(NamedTuple):
+    """The module at *path* with change number *n* of a *kind*; *name* shows the code in *lines*."""
+
+    path: str
+    n: int
+    name: str
+    lines: range
+    kind: type[Changes]
+
+
+def mutants(path: str, kind: type[Changes] = Guards) -> list[Mutant]:
     """Return the mutants of a module; a name that comes again has its number behind it."""
-    guards = Guards()
-    guards.visit(ast.parse((ROOT / path).read_text("utf-8")))
-    names = guards.names
+    changes = kind()
+    changes.visit(ast.parse((ROOT / path).read_text("utf-8")))
+    names = changes.names
     again = [names[:n].count(name) for n, name in enumerate(names)]
     return [
-        Mutant(path, n, f"{name} ({again[n] + 1})" if again[n] else name, guards.lines[n])
+        Mutant(path, n, f"{name} ({again[n] + 1})" if again[n] else name, changes.lines[n], kind)
         for n, name in enumerate(names)
     ]
+
+
+def pick(paths: Iterable[str], n: int, seed: int) -> list[Mutant]:
+    """Return *n* small changes of these modules."""
+    found = [mutant for path in paths for mutant in mutants(path, SmallChanges)]
+    return random.Random(seed).sample(found, min(n, len(found)))
 
 
 def take_out(mutant: Mutant) -> None:
     """Give the functions of its module, which is loaded, the code without that guard."""
     file = str(ROOT / mutant.path)
-    tree = Guards(mutant.n).visit(ast.parse(Path(file).read_text("utf-8")))
+    tree = mutant.kind(mutant.n).visit(ast.parse(Path(file).read_text("utf-8")))
     whole = compile(ast.fix_missing_locations(tree), file, "exec")
     codes = {(each.co_qualname, each.co_firstlineno): each for each in _walk(whole)}
     for function in gc.get_objects():
@@ -186,7 +258,7 @@ class Runs(NamedTuple):
 def _rank(item: pytest.Item) -> int:
     """Return the place of the test's file, or folder, in `mutants.toml`."""
     name = item.nodeid.removeprefix("tests/")
-    return next(n for n, prefix in enumerate(KNOWN["tests"]) if name.startswith(prefix))
+    return next((n for n, prefix in enumerate(KNOWN["tests"]) if name.startswith(prefix)), 0)
 
 
 def _split(items: Sequence[pytest.Item]) -> Iterator[list[pytest.Item]]:
@@ -210,8 +282,9 @@ def _join(parts: Iterable[Any]) -> Runs:
 class Taking:
     """A plugin of pytest that runs what it collected for each mutant of the modules *paths*."""
 
-    def __init__(self, paths: Collection[str]) -> None:
+    def __init__(self, paths: Collection[str], chosen: Sequence[Mutant] = ()) -> None:
         self._paths = paths
+        self._chosen = chosen
         self._folder = Path(tempfile.mkdtemp(prefix="mutants-"))
         self._failed: list[str] = []
         self.n_wrong = 0
@@ -232,7 +305,9 @@ class Taking:
         for name in runs.failed:
             self.n_wrong += 1
             print(f"{name}\n    fails with every guard in place")
-        for path in self._paths:
+        if self._chosen:
+            self._run_chosen(session, runs)
+        for path in () if self._chosen else self._paths:
             reasons = dict(KNOWN["lives"].get(path, {}))
             for mutant, noticed in self._run(session, mutants(path), runs):
                 reason = reasons.pop(mutant.name, "")
@@ -244,6 +319,25 @@ class Taking:
                 print(f"{path}  {name}\n    has a reason to live, and is no guard (any more)")
         shutil.rmtree(self._folder)
         return True
+
+    def _run_chosen(self, session: pytest.Session, runs: Runs) -> None:
+        """Print those of the chosen ones that live, and the tests that notice none."""
+        ran = Counter[str]()
+        noticing = set[str]()
+        n_by_end = Counter[str]()
+        for mutant, noticed in self._run(session, self._chosen, runs):
+            tests = [item.nodeid for item in runs.list_for(mutant, session.items)]
+            end = "reached by no test" if not tests else "dies" if noticed else "LIVES"
+            n_by_end[end] += 1
+            ran.update(tests[: tests.index(noticed) + 1] if noticed in tests else tests)
+            noticing.add(noticed)
+            if end != "dies":
+                where = f"{mutant.path}:{mutant.lines.start}"
+                print(f"{where}  {mutant.name}\n    {end}: {len(tests)} tests", flush=True)
+        print(dict(n_by_end))
+        for name, n in ran.most_common():
+            if name not in noticing:
+                print(f"{n} mutants, none noticed: {name}")
 
     def _run(
         self, session: pytest.Session, waiting: Sequence[Mutant], runs: Runs
@@ -257,10 +351,13 @@ class Taking:
                 work = partial(self._run_mutant, mutant, runs, session.items)
                 running[self._start(session, work)] = mutant
             mutant, status = self._wait(running)
-            note = self._folder / f"{mutant.n}"
+            note = self._note(mutant)
             noticed = note.read_text() if note.exists() else "it does not run, or does not end"
             note.unlink(missing_ok=True)
             yield mutant, noticed if status else ""
+
+    def _note(self, mutant: Mutant) -> Path:
+        return self._folder / f"{mutant.path.replace('/', '.')}-{mutant.n}"
 
     def _start(self, session: pytest.Session, work: Callable[[], None]) -> int:
         """Do *work* in a process of its own; return its id."""
@@ -309,9 +406,14 @@ class Taking:
             signal.alarm(LIMIT_S)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self._failed:
-                (self._folder / f"{mutant.n}").write_text(self._failed[0])
+                self._note(mutant).write_text(self._failed[0])
                 os._exit(1)
         os._exit(0)
+
+
+def _list_product() -> list[Path]:
+    folders = (ROOT / name for name in ("fim_lsp", "server_bridge"))
+    return [path for folder in folders for path in sorted(folder.rglob("*.py"))]
 
 
 def main() -> int:
@@ -319,13 +421,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("modules", nargs="*", default=[""])
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--random", type=int, default=0, metavar="N")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tests", nargs="+", default=KNOWN["tests"])
     asked = parser.parse_args()
     paths = [path for path in KNOWN["modules"] if any(part in path for part in asked.modules)]
     if asked.list:
         print(*(f"{m.path} {m.name}" for path in paths for m in mutants(path)), sep="\n")
         return 0
-    taking = Taking(paths)
-    tests = [str(ROOT / "tests" / name) for name in KNOWN["tests"]]
+    chosen = list[Mutant]()
+    if asked.random:
+        product = (str(path.relative_to(ROOT)) for path in _list_product())
+        paths = [path for path in product if any(part in path for part in asked.modules)]
+        chosen = pick(paths, asked.random, asked.seed)
+    taking = Taking(paths, chosen)
+    tests = [str(ROOT / "tests" / name) for name in asked.tests]
     ended = pytest.main([*HOW, *tests], [taking])
     return int(ended) or int(taking.n_wrong > 0)
 
