@@ -46,6 +46,7 @@ KNOWN: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_t
 LIMIT_S = 30  # for one test; what hangs has noticed
 SLOW_S = 0.5
 MOST_S = 10.0
+N_SHOWN = 20  # of the tests that notice none
 N_AT_ONCE = int(os.environ.get("FIM_AT_ONCE", "2"))
 WITHOUT = "not engine and not timed and not server"
 HOW = ("-q", "-s", "-n", "0", "-p", "no:cacheprovider", "-m", WITHOUT)
@@ -335,9 +336,9 @@ class Taking:
                 where = f"{mutant.path}:{mutant.lines.start}"
                 print(f"{where}  {mutant.name}\n    {end}: {len(tests)} tests", flush=True)
         print(dict(n_by_end))
-        for name, n in ran.most_common():
-            if name not in noticing:
-                print(f"{n} mutants, none noticed: {name}")
+        idle = [(name, n) for name, n in ran.most_common() if name not in noticing]
+        for name, n in idle[:N_SHOWN]:
+            print(f"{n} mutants, none noticed: {name}")
 
     def _run(
         self, session: pytest.Session, waiting: Sequence[Mutant], runs: Runs

@@ -101,11 +101,7 @@ def _writes(event: Object) -> bool:
 async def _begin(http: Http, path: str, body: bytes) -> tuple[Object, AsyncGenerator[Object, None]]:
     """Send a request on a new connection; return its first text and the events behind it."""
     events = _stream(http.another(), path, body)
-    try:
-        event = await anext(events, None)
-    except BaseException:
-        await events.aclose()
-        raise
+    event = await anext(events, None)
     if event is None:
         raise BackendUnavailable(f"{http.url} wrote nothing")
     return event, events

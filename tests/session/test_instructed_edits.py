@@ -55,11 +55,14 @@ def typist(open_session: OpenSession) -> Write:
     return lambda backend: Typist(open_session(backend=backend), CODE)
 
 
-async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(typist: Write) -> None:
-    """They are told as they are written; behind the file stand the selection and the instruction."""
+@pytest.mark.parametrize("problems", [(), ("the name is unknown",)])
+async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(
+    typist: Write, problems: tuple[str, ...]
+) -> None:
+    """They are told as they are written; behind the file stand the selection and what the user asked."""
     backend = says(ANSWER)
     heard = list[Sequence[str]]()
-    answer = await edit(typist(backend), heard=heard)
+    answer = await edit(typist(backend), AREA._replace(problems=problems), heard)
     assert (answer.first, answer.last, answer.lines, answer.note) == (3, 5, NEW, "")
     assert NEW[:1] in heard
     prompt = backend.seen[-1].prompt

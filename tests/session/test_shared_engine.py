@@ -113,6 +113,18 @@ async def test_it_is_noted_before_the_engine_gets_it(cache: Path, monkeypatch) -
     await session.aclose()
 
 
+async def test_the_disk_is_asked_once_for_what_is_noted(cache: Path, monkeypatch) -> None:
+    """A prompt with text of the same files waits for no disk, nor does one of an engine that is not shared."""
+    monkeypatch.setattr(disks, "SOON_S", 60.0)
+    notes: list[object] = []
+    monkeypatch.setattr(shown, "note", lambda *given: notes.append(given))
+    for engine in (SharedEngine(cache), SharedEngine(None)):
+        engine.add("file:///shop/a.py")
+        for _ in range(3):
+            await engine.note_shown(("http://127.0.0.1:1", 1))
+    assert len(notes) == 1
+
+
 async def test_a_file_that_comes_while_others_are_noted_is_noted_too(cache, monkeypatch) -> None:
     """Before the prompt that shows it goes on, though the disk is asked for the others just then."""
     go_on = threading.Event()

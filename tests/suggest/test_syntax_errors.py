@@ -42,6 +42,7 @@ DEEP = "        f();"
     [
         (ABOVE_LINES, "    }", 0, False),
         (ABOVE_LINES, "        g();\n    }\n}", 0, False),
+        (ABOVE_LINES, "    } else {", 0, False),
         (ABOVE_LINES, "    g();", 0, True),
         (9, "    }", 0, True),
         (0, "    if (a) {", BELOW_LINES, False),
