@@ -33,7 +33,9 @@ FREE = (f"{PACKAGES[0]}/cli/", f"{PACKAGES[1]}/machine/processes.py")
 CLIENT = f"{TESTS}/convergence/"  # whose steps are a client's messages
 # Before there is an answer that could be late; an import; the lines of a traceback, which is logged once; what coverage
 # asks of a file at its first line (tests/mutants.py).
-NOT_YET = {"lsp_initialize", "initialize", "_find_and_load", "checkcache", "updatecache", "_should_trace"}
+NOT_YET = {
+    "lsp_initialize", "initialize", "_find_and_load", "checkcache", "updatecache", "_should_trace",
+}  # fmt: skip
 # What a loop without threads runs in place of one.
 THREADS = {"run_in_executor", "work", "submit"}
 CALLED_BACK = asyncio.Handle._run.__code__
