@@ -1,13 +1,13 @@
 ;;; fim-lsp.el --- fim-lsp for lsp-mode: local completions as overlays  -*- lexical-binding: t; -*-
 
-;; Needs lsp-mode 10 (MELPA, or Debian's elpa-lsp-mode).  This server is an add-on: the language's
+;; With lsp-mode 10 (MELPA, or Debian's elpa-lsp-mode) suggestions are overlays; an older one has
+;; them in its completion, for which company-mode is needed.  This server is an add-on: the language's
 ;; own server keeps running.  Load this file and start lsp as usual:
 ;;
 ;;   (load "/path/to/editors/emacs/fim-lsp.el")
 ;;   (add-hook 'prog-mode-hook #'lsp)
 
 (require 'lsp-mode)
-(require 'lsp-inline-completion)
 
 (defgroup fim-lsp nil "Local completions." :group 'lsp-mode)
 
@@ -21,10 +21,11 @@ For example ((backend . ((url . \"http://127.0.0.1:8012\"))))."
   :type '(alist))
 
 ;; lsp-mode waits two seconds; the server itself decides how long to wait.
-(setq lsp-inline-completion-idle-delay 0.1)
-
 ;; lsp-mode's own key, C-<return>, cannot be typed in a terminal.
-(define-key lsp-inline-completion-active-map (kbd "C-c TAB") #'lsp-inline-completion-accept)
+(when (require 'lsp-inline-completion nil t)
+  (setq lsp-inline-completion-idle-delay 0.1)
+  (define-key lsp-inline-completion-active-map (kbd "C-c TAB") #'lsp-inline-completion-accept)
+  (add-hook 'lsp-after-open-hook #'lsp-inline-completion-mode))
 
 ;; The current folder, and relative folders of the PATH, may be those of a cloned repository.
 (defun fim-lsp--connection ()
@@ -56,8 +57,6 @@ For example ((backend . ((url . \"http://127.0.0.1:8012\"))))."
   :add-on? t
   :priority -1
   :server-id 'fim-lsp))
-
-(add-hook 'lsp-after-open-hook #'lsp-inline-completion-mode)
 
 (defun fim-lsp--yanked (&rest _)
   "Tell the server what was just copied."

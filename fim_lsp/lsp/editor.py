@@ -107,9 +107,9 @@ class Editor(LanguageServer):
         """Return whether suggestions go into the completion menu: there will be no ghost text."""
         config, _ = self.sources.config()
         setting = config.of(paths.file_of(next(iter(self.roots), ""))).completion.fallback
-        has_ghost_text = self.offers("text_document.inline_completion")
-        without = not has_ghost_text and not self.habits.has_ghost_text
-        return setting == "always" or (setting == "auto" and without)
+        return setting == "always" or (
+            setting == "auto" and not self.offers("text_document.inline_completion")
+        )
 
     async def aclose(self, within_s: float) -> None:
         """Save and close; what takes longer than *within_s* goes on in the background."""

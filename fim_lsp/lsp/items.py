@@ -29,13 +29,14 @@ class Menu(NamedTuple):
     It filters by what *filters_by* says: the "word" before the cursor, all of the "range", or the
     whole "text". It *takes* a part of the text, which it writes the item over: the "range", the
     "word" at the cursor, or the range as it was when it "asked". It *eats* placeholders of snippets
-    in plain texts. It *misplaces* the cursor of an item that replaces what follows it. It *indents*
-    the lines once more, unless told not to.
+    in plain texts, or *drops* items of several lines. It *misplaces* the cursor of an item that
+    replaces what follows it. It *indents* the lines once more, unless told not to.
     """
 
     filters_by: str = "word"
     takes: str = "range"
     eats: bool = False
+    drops: bool = False
     misplaces: bool = False
     indents: bool = False
     reads_markdown: bool = False
@@ -88,6 +89,7 @@ def completion_item(
     end = suggestion.end
     if menu.eats:
         text = _before_placeholders(text)
+    text = text.partition("\n")[0] if menu.drops else text
     if menu.takes != "range":
         text = _cut_for_word(document, text, start, cursor, end)
         end = cursor

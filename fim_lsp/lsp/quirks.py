@@ -26,13 +26,12 @@ _TABLE = tomllib.loads((pkgutil.get_data(__package__ or "", "clients.toml") or b
 
 class Habits(NamedTuple):
     """
-    The client's treatment of the items of its *menu*, how long it waits before and after it *asks*,
-    and whether it has ghost text though it does not say so.
+    The client's treatment of the items of its *menu*, and how long it waits before and after it
+    *asks*.
     """
 
     menu: Menu = PLAIN_MENU
     asks: Requester = EDITOR
-    has_ghost_text: bool = False
 
 
 def read_habits(params: types.InitializeParams) -> Habits:
@@ -45,25 +44,24 @@ def read_habits(params: types.InitializeParams) -> Habits:
         filters_by=row.get("filters_by", "word"),
         takes=row.get("takes", "range"),
         eats=row.get("eats", False),
+        drops=row.get("drops", False),
         misplaces=row.get("misplaces", False),
         indents=types.InsertTextMode.AsIs in modes,
-        reads_markdown=types.MarkupKind.Markdown in formats,
+        reads_markdown=types.MarkupKind.Markdown in formats[:1],
     )
     asks = Requester(
         waits_ms=row.get("waits_ms", 0.0),
         word_limit_s=row.get("list_waits_ms", math.inf) / 1000,
         gives_up_s=row.get("gives_up_ms", math.inf) / 1000,
     )
-    return Habits(menu, asks, row.get("ghost_text", False))
+    return Habits(menu, asks)
 
 
 def _fits(row: Mapping[str, Any], params: types.InitializeParams) -> bool:
     """Return whether the client is that of a *row*."""
-    name = ""
-    version = ""
-    if params.client_info is not None:
-        name = params.client_info.name.lower()
-        version = params.client_info.version or ""
+    info = params.client_info or types.ClientInfo("")
+    name = info.name.lower()
+    version = info.version or ""
     if "names" in row:
         return name.startswith(tuple(row["names"])) and _numbers(version) >= _numbers(
             row.get("since", "")
@@ -92,6 +90,17 @@ def fill_in(method: str, params: Any) -> Any:
     for name, read in _READ.get(method, ()) if isinstance(params, dict) else ():
         params[name] = read(params.get(name))
     return params
+
+
+def _capabilities(raw: object) -> object:
+    """
+    Return what is declared, nothing for what is no object; lsp-mode 10 declares its ghost text by
+    null, an older one, which has none, not at all.
+    """
+    match raw:
+        case {"textDocument": {"inlineCompletion": None} as declared}:
+            declared["inlineCompletion"] = {}
+    return raw if isinstance(raw, dict) else {}
 
 
 def _root(raw: object) -> object:
@@ -146,7 +155,7 @@ def _action_context(raw: object) -> object:
 # Fields that are read again, by method.
 _READ: dict[str, tuple[tuple[str, Callable[[object], object]], ...]] = {
     types.INITIALIZE: (
-        ("capabilities", lambda raw: raw if isinstance(raw, dict) else {}),
+        ("capabilities", _capabilities),
         ("rootUri", lambda raw: _root(raw) if ":" in str(raw) else None),
         ("rootPath", _root),
         ("workspaceFolders", _folders),

@@ -27,6 +27,7 @@ VIM_REPORT = """
 let said = { 'plug': get(g:, 'plug'), 'encoding': &encoding }
 let said.maps = map(['<Tab>', '<C-l>'], 'maparg(v:val, "i")')
 let said.config = get(g:, 'llama_config')
+let said.servers = get(g:, 'ycm_language_server')
 call writefile([json_encode(said)], 'said.json')
 """
 

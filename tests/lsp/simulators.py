@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"\"[^\"]*\"?|\w+|[^\w\s]")
 
 
 def lsp(item: Item, line: str, column: int, typed: str) -> str | None:
-    """Do as LSP says: Geany, eglot, coc.nvim, Helix. All filter by the word before the cursor."""
+    """Do as LSP says: Geany, eglot, lsp-mode, coc.nvim, Helix, pages. All filter by the word before the cursor."""
     start, end = _range(item)
     if not item["filterText"].startswith(_word(line[:column] + typed)):
         return None
@@ -81,6 +81,13 @@ def jupyterlab(item: Item, line: str, column: int, typed: str) -> str | None:
     before = line[token.start() : column]
     start = token.start() if text.lower().startswith(before.lower()) else token.end()
     return line[:start] + text + line[token.end() :]
+
+
+def ycmd(item: Item, line: str, column: int, typed: str) -> str | None:
+    """ycmd drops a text of several lines, and writes from where the range begins up to the cursor."""
+    start, _ = _range(item)
+    text = item["textEdit"]["newText"]
+    return None if "\n" in text else line[:start] + text + line[column:]
 
 
 def _word(text: str) -> str:

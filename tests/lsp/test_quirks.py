@@ -39,13 +39,14 @@ def test_a_client_that_can_be_told_not_to_indent(values: list[types.InsertTextMo
 @pytest.mark.parametrize(
     ("formats", "reads"),
     [
-        ([types.MarkupKind.PlainText, types.MarkupKind.Markdown], True),
+        ([types.MarkupKind.Markdown, types.MarkupKind.PlainText], True),
+        ([types.MarkupKind.PlainText, types.MarkupKind.Markdown], False),
         ([types.MarkupKind.PlainText], False),
         (None, False),
     ],
 )
 def test_markdown_is_for_clients_that_ask_for_it(formats: list[types.MarkupKind], reads: bool):
-    """The others show its fences."""
+    """And prefer it, by the order that they name it in: the others show its fences."""
     client = quirks.read_habits(hello("x", documentation_format=formats))
     assert client.menu.reads_markdown is reads
 
