@@ -188,7 +188,7 @@ def test_a_file_has_the_name_of_what_it_holds() -> None:
 
 
 # What a reader pays. The exceptions below are older than the rules: each may only become smaller, and then goes.
-MOST_STATEMENTS = 23454  # of the product: what this round added; falls with what is removed
+MOST_STATEMENTS = 23558  # of the product: what this round added; falls with what is removed
 MOST_SETTINGS = 37
 MOST_LINES_OF_A_FUNCTION = 40  # without its docstring
 LONG_FUNCTIONS = {
@@ -201,7 +201,6 @@ LONG_FILES = {
     "fim_lsp.context.ignore_rules": 350,
     "fim_lsp.context.ring": 316,
     "fim_lsp.context.scopes": 357,
-    "fim_lsp.context.secrets.fields": 323,
     "fim_lsp.context.uses": 328,
     "fim_lsp.lsp.editor": 368,
     "fim_lsp.lsp.rpc": 341,

@@ -153,6 +153,35 @@ password: @@-naar-zee
 jwtSecret: "@@-och-kaffe",
 gpg --passphrase "seven quiet @@ borrow the ladder" x
 the password is **@@-Curling-9**
+[client]¶password = @@
+wifi:¶  ssid: Hut¶  password: @@
+account x¶host smtp.example.org¶user bob¶password @@
+mysql_root_password: @@
+DB2_PASSWD = @@
+ENV JENKINS_PASS @@
+psql "host=db user=app password=@@ dbname=shop"
+vault kv put secret/db user=app pass=@@
+helm install pg x --set auth.postgresPassword=@@
+PASSWORD: ${DB_PASSWORD:-@@}
+#define WIFI_PASS "@@"
+user.set_password("@@")
+os.environ.get("DB_PASSWORD", "@@")
+flag.String("password", "@@", "")
+'password' => Hash::make('@@'),
+new NetworkCredential("bob", "@@");
+$conn = new mysqli("h", "bob", "@@", "x");
+base64.b64encode(b"bob:@@")
+plink -ssh pi@h -pw @@ ls
+machine m login bob port 993 password @@
+// staging password is @@
+# le mot de passe est @@
+// login: bob / @@
+| User | Password |¶|---|---|¶| bob | @@ |
+usuario,contraseña¶bob,@@
+{"args": ["--password", "@@"]}
+- value: @@¶  name: MYSQL_PASSWORD
+app.secret_key = "my @@ is orange"
+jwt.sign({ id }, '@@', { expiresIn: '1h' });
 """.strip().split("\n")
 NO_CHOICE = """
 password: "auth.errors.blank"
@@ -168,6 +197,23 @@ password: lock-open-outline
 password: SecretStr
 # Second-pass fixers (e.g., one runs after the other).
 the --password option is read
+password: optional
+update_password: on_create
+'password' => 'required'
+'password' => env('PW', ''),¶'collation' => env('X', 'utf8mb4_unicode_ci'),
+passThroughOnException: 'passThroughOnException',
+userpass.encode("ascii")
+strcmp(pwd, "allow")
+.password("Enter your password")
+jwt.verify(token, key, 'EdDSA')
+{"token": credentials, "scopes": x}
+identified by the first argument
+// the password is required
+* Password Flow
+Password: ask Peter
+API_KEY = "my-key"
+File.join(Dir.pwd, 'rubocop_cache')
+contextKey("session")
 --password PASSWORD
 token = require('plugin.completion.brackets.semantic')
 """.strip().split("\n")
@@ -183,7 +229,8 @@ def test_a_word_is_a_password_where_only_one_can_stand(line: str) -> None:
 @pytest.mark.parametrize("line", NO_CHOICE)
 def test_a_label_is_no_password(line: str) -> None:
     """Names of texts, icons and fields, and what a user reads about passwords."""
-    assert scrub_text(f"\n{line}\n") == f"\n{line}\n"
+    text = "\n" + line.replace("¶", "\n") + "\n"
+    assert scrub_text(text) == text
 
 
 @pytest.mark.parametrize("line", CLEAN)

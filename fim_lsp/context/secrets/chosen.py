@@ -11,7 +11,7 @@ import re
 
 from fim_lsp.context.secrets.values import (
     NAMES,
-    hides_some,
+    hides_word,
     is_password,
     is_placeholder,
     is_spaced,
@@ -27,6 +27,10 @@ _SMALL = re.compile(
 )
 ABROAD = re.compile("|".join(("passwort", *NAMES["abroad"])))
 _LABELS = frozenset((*NAMES["labels"], *NAMES["about"]))
+_UNSET = frozenset(NAMES["unset"])
+_PLAIN = re.compile(r"[^\W\d_]{1,15}(?:'[a-z]{1,2})?|\d{1,4}")
+_CAMEL = re.compile("[a-z]+[A-Z]")  # the name of a variable
+_SAID = frozenset(NAMES["said"])
 _MNEMONIC = 11  # blanks between words that stand for a key, at least
 _PROSE = frozenset(NAMES["prose"])
 
@@ -56,12 +60,23 @@ def is_word(value: str) -> bool:
     the password of a user who chose a word.
     """
     word = value.rstrip("!$#*@%^&")
-    return is_joined(word) or (word.isalpha() and hides_some(word))
+    plain = word.isalpha() and word.lower() not in _SAID and not _CAMEL.match(word)
+    return is_joined(word) or (plain and hides_word(word))
 
 
 def is_chosen(value: str) -> bool:
     """Return whether *value* is a password, or a word, where only a password can stand."""
     return is_given(value) or is_word(value)
+
+
+def is_sentence(value: str) -> bool:
+    """
+    Return whether *value* is a password where only one can stand, if a sentence that says of itself
+    no more than that: `my cat is orange`.
+    """
+    words = re.split(r"[ _-]", value.lower())
+    said = _UNSET.isdisjoint(words) and all(map(_PLAIN.fullmatch, words)) and words[-1] != "key"
+    return is_chosen(value) or (len(words) > 1 and said and value[:1].islower())
 
 
 def is_joined(value: str) -> bool:

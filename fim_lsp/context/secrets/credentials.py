@@ -8,10 +8,10 @@ tried only there; every repeat is bounded, so a word costs the same at most.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.chosen import is_chosen, is_given
+from fim_lsp.context.secrets.chosen import is_chosen, is_given, is_sentence
 from fim_lsp.context.secrets.values import (
     MARKS,
     NAMES,
@@ -37,7 +37,10 @@ class CredentialForm(NamedTuple):
     is_given: Callable[[str], bool]
 
 
-_GIVEN = {"token": str.isspace, "password": is_given, "word": is_chosen, "bytes": str.isascii}
+_GIVEN = {
+    "token": str.isspace, "password": is_given, "word": is_chosen, "phrase": is_sentence,
+    "bytes": str.isascii,
+}  # fmt: skip
 _RANDOM = 2  # oddities of a token that has no name
 
 
@@ -76,11 +79,22 @@ _HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
 
 # User and password in front of an address: in URLs, and in Go's names of data sources.
 _LINE = re.compile("|".join(f"(?:{row})" for row in PLACES["lines"]), re.MULTILINE)
-# A table with a name for each column, and its rows.
-_TABLE = re.compile(
-    r"(?m)^[ \t]{0,8}\|?(?=[^\n]{0,400}(?:passw|secret|token|pwd))[\w \"'-]{1,40}(?:[,;\t"
-    r"|][\w \"'-]{0,40}){1,20}\r?$"
+_COMMENT = re.compile(
+    "|".join(f"(?:{row})" for row in PLACES["comments"]), re.MULTILINE | re.IGNORECASE
 )
+_TELLS = (
+    "passw",
+    "passphrase",
+    "kennwort",
+    "pw",
+    "login",
+    "log in",
+    "cred",
+    "account",
+    *NAMES["abroad_words"],
+)
+# A table with a name for each column, and its rows.
+_TABLE = re.compile(PIECES["<table>"])
 _CELL = re.compile(r"\"([^\"\n]{0,300})\"(?=[,;\t|]|\Z)|([^,;\t|]{0,300})")
 _SECRET_COLUMN = re.compile(PIECES["<secret column>"])
 _URL_PASSWORD = re.compile(r"://([^\s:/@\"'<>]{0,64}):([^\s/\"'<>]{2,255})@")
@@ -95,12 +109,20 @@ _URL_PASSWORD_GROWING = re.compile(  # a port has no other characters than digit
 _PLACEHOLDER = re.compile(PIECES["<no password>"])
 
 
+_LETTERS = re.compile("[a-z]{2,}")
+_WORDS = {  # with the letters of each that are looked for first
+    word: max(_LETTERS.findall(word), key=len, default="")
+    for word in (*_TELLS, *(word for form in _FORMS for word in form.words))
+}
+
+
 def credentials(text: str, lower: str) -> Iterator[Span]:
     """
     Yield every credential that its surroundings tell; *lower* is *text* in small letters, as long.
     """
+    here = _words_in(lower)
     for form in _FORMS:
-        for match in _matches(form.words, form.whole, text, lower):
+        for match in _matches(here.intersection(form.words), form.whole, text, lower):
             if oddities(match[1]) >= _RANDOM or form.is_given(match[1]):
                 yield Span(*match.span(1), form.name)
     for match in _URL_PASSWORD.finditer(text):
@@ -110,12 +132,29 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
     for line in _LINE.finditer(text):
         if is_given(line[line.lastindex or 0]):
             yield Span(*line.span(line.lastindex or 0), "password in a line of its format")
+    yield from _comments(text, lower, here)
     yield from _cells(text, lower)
     yield from _long_values(text, lower)
     for address in _ADDRESS.finditer(text):
         source = _IN_FRONT.search(text, max(0, address.start() - _SOURCE), address.start())
         if source and not (_PLACEHOLDER.fullmatch(source[2]) or is_reference(source[2])):
             yield Span(*source.span(2), "password of a data source")
+
+
+def _comments(text: str, lower: str, here: set[str]) -> Iterator[Span]:
+    """Yield what comments and prose tell of a password, each line once."""
+    lines = {}
+    for word in here.intersection(_TELLS):
+        at = lower.find(word)
+        while at >= 0:
+            start = max(lower.rfind("\n", 0, at) + 1, at - _AROUND)
+            end = lower.find("\n", at, at + 2 * _AROUND)
+            lines[start] = at + 2 * _AROUND if end < 0 else end
+            at = lower.find(word, lines[start])
+    for start, end in lines.items():
+        told = _COMMENT.search(text, start, end)
+        if told and is_chosen(told[told.lastindex or 0]):
+            yield Span(*told.span(told.lastindex or 0), "password in prose")
 
 
 def _long_values(text: str, lower: str) -> Iterator[Span]:
@@ -166,7 +205,7 @@ def _cells(text: str, lower: str) -> Iterator[Span]:
                 break
             for n in columns:
                 value = text[slice(*spans[n])]
-                if is_given(value) or oddities(value) >= _RANDOM:
+                if is_chosen(value) or oddities(value) >= _RANDOM:
                     yield Span(*spans[n], "column of a table")
             done = end + 1
 
@@ -191,8 +230,9 @@ def growing_credentials(text: str, lower: str) -> Iterator[int]:
     Yield the start of each credential that ends with *text* and is incomplete; in a URL, a port is
     none.
     """
+    here = _words_in(lower)
     for form in _FORMS:
-        for match in _matches(form.words, form.growing, text, lower):
+        for match in _matches(here.intersection(form.words), form.growing, text, lower):
             if is_random_so_far(match[1]):
                 yield match.start(1)
     if (value := _OPEN_LONG.search(text)) and _is_long_secret(value[1], lower, *value.span(1)):
@@ -201,8 +241,14 @@ def growing_credentials(text: str, lower: str) -> Iterator[int]:
         yield growing.start(1)
 
 
+def _words_in(lower: str) -> set[str]:
+    """Return those of all words that *lower* has, and maybe some more: of a text, few are."""
+    runs = " ".join({*_LETTERS.findall(lower)})
+    return {word for word, run in _WORDS.items() if run in runs}
+
+
 def _matches(
-    words: tuple[str, ...], pattern: re.Pattern[str], text: str, lower: str
+    words: Iterable[str], pattern: re.Pattern[str], text: str, lower: str
 ) -> Iterator[re.Match[str]]:
     """Yield the matches of *pattern* behind one of *words*."""
     for word in words:

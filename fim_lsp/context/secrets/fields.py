@@ -3,9 +3,6 @@ Secrets by the name in front of them: assignments, calls, settings, flags, heade
 
 Where a keyword stands, the end of the name is read, then what stands between it and a value
 (`forms`), or in the rest of the statement, then the value is judged (`values`).
-
-`SECRET = getenv("X") or "…"`, `option("--password", type=str, default="…")`: the syntax between
-the two is any language's, so it is not read. A literal is the name's unless another name sets it.
 """
 
 from __future__ import annotations
@@ -15,7 +12,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.chosen import ABROAD, is_given, is_joined, is_phrase, is_word
+from fim_lsp.context.secrets.chosen import (
+    ABROAD,
+    is_given,
+    is_joined,
+    is_phrase,
+    is_sentence,
+    is_word,
+)
 from fim_lsp.context.secrets.forms import (
     BARE,
     GROWING,
@@ -30,6 +34,7 @@ from fim_lsp.context.secrets.forms import (
     narrow,
     rank,
 )
+from fim_lsp.context.secrets.literals import Literal, literals, open_literals
 from fim_lsp.context.secrets.values import (
     MARKS,
     PIECES,
@@ -42,107 +47,6 @@ from fim_lsp.context.secrets.values import (
     oddities,
 )
 
-_REACH = 240  # characters behind a name, of four lines at most
-_LINES = 4
-_SOME = 10  # literals that are looked at
-_BEFORE = 60  # characters in front of a literal that say whose it is
-
-# The closing quote is not consumed: if the name stands inside of a literal, it opens the next one.
-_BLOCK = r"[\"']{3}\\?|@[\"']|<<<?[-~]?[\"']?\w{1,20}[\"']?|:[ \t]{1,4}[|>][\d+-]{0,2}"
-_LITERAL = re.compile(
-    r"\"([^\"\s]{4,300})(?=\")|'([^'\s]{4,300})(?=')|`([^`\s]{4,300})(?=`)"
-    rf"|(?:{_BLOCK})[ \t]{{0,4}}\r?\n[ \t]{{0,40}}([^\s\"']{{4,300}})(?=[\"']|[ \t]{{0,4}}(?:\r?\n"
-    rf"|\Z))"
-)
-_OPEN_LITERAL = re.compile(r"[\"'`]([^\"'`\s]{1,300})\Z")
-
-# Signs at the end of a line, or at the beginning of the next, that the statement goes on.
-_OPEN = re.compile(rf"(?:[(\[{{,=\\|?:+&.]|\bor|\belse|{_BLOCK})[ \t\r]{{0,8}}\Z")
-_LINE_END = 30  # characters of a line that may tell
-_GOES_ON = re.compile(r"[ \t]{0,40}(?:[|?:.+)\"'`]|or\b|[<\"']?(?:default|value)\b)")
-# after a word that is not a field name
-_PROSE = re.compile(r"[ \t]{1,40}(?:`|(?!as\b|string\b)\w{1,40}[ \t]{1,8}[\w`])")
-_NAME = re.compile(r"[\"'`][ \t]{0,4}(?:=>|:(?!:))")  # behind a literal that is a name
-_END = re.compile(r";(?<![gs]et;)(?=\s|\Z)")
-_IN_BRACES = re.compile(r"[ \t]{0,4}\{[ \t]{0,4}\r?\n")
-
-_PREFIX = r"[\s(]{0,12}[a-z@$#]{0,3}[\"']{0,2}\Z"  # of a literal, up to its last quote
-_OWNER = re.compile(rf"([\w-]{{1,40}})[\"'\])]{{0,2}}\s{{0,8}}(:=|=>?|:){_PREFIX}")
-_NEUTRAL = re.compile(
-    r"(?:default|fallback|initial|std|string)?_?-?(?:default|fallback|initial|value|val|def|string)"
-    r"s?"
-)
-# `x or "v"`, `x.or_else("v")`, `f("x", "v")`
-_FALLBACK = re.compile(PIECES["<fallback>"] + _PREFIX)
-
-
-_MAY_TELL = re.compile(r"\d|[a-z][!@#%^*?~$&][a-z]")  # a secret that is not letters only
-
-
-class Literal(NamedTuple):
-    """
-    The characters from *start* to *end*; *fallback*: what the name has if nothing else sets it.
-    """
-
-    start: int
-    end: int
-    fallback: bool
-
-
-def literals(lower: str, at: int, least: int) -> Iterator[Literal]:
-    """Yield literals of *least* characters or more behind *at*, the end of a name, that are its."""
-    near = lower[at : at + _REACH]
-    if not any(sign in near for sign in "\"'`\n") or _PROSE.match(lower, at):
-        return
-    end = _statement_end(lower, at)
-    for n, match in enumerate(_LITERAL.finditer(lower, at, end)):
-        if n == _SOME:
-            return
-        start, stop = match.span(match.lastindex or 0)
-        if stop - start >= least and (
-            _MAY_TELL.search(lower, start, stop) or lower[start:stop].isalpha()
-        ):
-            yield from _belonging(lower, at, start, stop)
-
-
-def open_literals(lower: str, at: int, _least: int) -> Iterator[Literal]:
-    """Yield the literal that is not closed where the text ends, however short it is so far."""
-    match = _OPEN_LITERAL.search(lower, at) if _statement_end(lower, at) == len(lower) else None
-    if match:
-        yield from _belonging(lower, at, *match.span(1))
-
-
-def _belonging(lower: str, at: int, start: int, end: int) -> Iterator[Literal]:
-    if _NAME.match(lower, end) or "://" in lower[start:end]:
-        return
-    before = lower[max(0, start - 1 - _BEFORE) : start - 1]
-    owner = _OWNER.search(before, max(0, len(before) - (start - 1 - at)))
-    chosen = owner and owner[2] == ":" and "?" in before
-    if owner is None or chosen or _NEUTRAL.fullmatch(owner[1]):
-        yield Literal(start, end, owner is not None or _FALLBACK.search(before) is not None)
-
-
-def _statement_end(text: str, at: int) -> int:
-    """Return the end of the statement, or of the part that is looked at."""
-    end = at
-    limit = min(len(text), at + _REACH)
-    if _IN_BRACES.match(text, at):
-        closed = text.find("}", at, limit)
-        return limit if closed < 0 else closed
-    for _ in range(_LINES):
-        line = text.find("\n", end, limit)
-        if line < 0:
-            end = limit
-            break
-        opened = _OPEN.search(text[max(at, line - _LINE_END) : line])
-        if not (opened or _GOES_ON.match(text, line + 1)):
-            end = line
-            break
-        end = line + 1
-    semicolon = _END.search(text, at, end)
-    return semicolon.start() if semicolon else end
-
-
 # characters of a value by the rank of its name
 _LEAST = {Rank.PASSWORD: 4, Rank.TOKEN: 8, Rank.KEY: 16}
 _LINE_ODD = {Rank.PASSWORD: 2, Rank.TOKEN: 3}  # of all that stands on a line
@@ -154,7 +58,8 @@ _KEY_ODD = 4
 class Field(NamedTuple):
     """
     The value from *start* to *end* of a text, the word at *name* that tells, the *rest* of the
-    name; *telling*: in capitals, `secret` or `key`, so that two words are enough.
+    name; *telling*: in capitals, `secret` or `key`, so that two words are enough; *owned*: it says
+    of what, `session_secret`.
     """
 
     rank: Rank
@@ -162,6 +67,7 @@ class Field(NamedTuple):
     name: int
     rest: str
     telling: bool
+    owned: bool
     start: int
     end: int
 
@@ -182,6 +88,7 @@ _LISTS = re.compile(r"_?(?:list|map|dict|table|by_?\w{1,20})", re.IGNORECASE)
 _ITEMS_CHARS = 1_000  # of a list or a map that are looked at
 
 _MORE = re.compile(f"{BARE}*")
+_NEAR = 40  # characters in front of the word that tells
 _LINE = 100  # characters of a line in front of a name
 
 
@@ -190,9 +97,18 @@ def fields(text: str, lower: str) -> Iterator[Span]:
     done = 0
     for field in _find(text, lower, WHOLE, literals):
         tells = ABROAD.search(lower, field.start, field.end)  # a text that tells of a password
-        if field.end > done and not tells and is_secret(field, text[field.start : field.end]):
+        value = text[field.start : field.end]
+        if field.end <= done or tells or _repeats(text, field, value):
+            continue
+        if is_secret(field, value):
             done = _whole_end(text, field)
             yield Span(field.start, done, f"value of a {field.rank.name.lower()}")
+
+
+def _repeats(text: str, field: Field, value: str) -> bool:
+    """Return whether *value* is the name once more: `passThrough: "passThrough"`."""
+    word = text[field.name : field.name + _SHORT_WORD]
+    return word in value and value in text[max(0, field.name - _LINE) : field.start - 1]
 
 
 def _whole_end(text: str, field: Field) -> int:
@@ -221,7 +137,10 @@ def _find(
         if name is None or named is None:
             continue
         telling = text[word.start() : word.end()].isupper() or word[0] in {"secret", "psk", "key"}
-        field = partial(Field, named, name=word.start(), rest=name["rest"], telling=telling)
+        owned = _OWNED.search(lower, max(0, word.start() - _NEAR), name.end("rest")) is not None
+        field = partial(
+            Field, named, name=word.start(), rest=name["rest"], telling=telling, owned=owned
+        )
         is_list = word[0].endswith(_PLURALS)
         for kind, value in _values(lower, name.end(), forms) if not is_list else ():
             start, stop = value.span(value.lastindex or 0)
@@ -233,8 +152,7 @@ def _find(
             for start, stop in _items(lower, name.end()):
                 yield field(ValueKind.FALLBACK, start=start, end=stop)
         for literal in further(lower, name.end(), _LEAST[named]):
-            kind = ValueKind.FALLBACK if literal.fallback else ValueKind.LOOSE
-            yield field(kind, start=literal.start, end=literal.end)
+            yield field(literal.kind, start=literal.start, end=literal.end)
 
 
 def _items(lower: str, at: int) -> Iterator[tuple[int, int]]:
@@ -275,9 +193,17 @@ def _values(
                 return
 
 
-_CHOSEN = {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.FALLBACK, ValueKind.PASSED}
+FALLBACKS = {ValueKind.FALLBACK, ValueKind.DEFAULT}
+_CHOSEN = {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.PASSED, *FALLBACKS}
 _LABEL = re.compile(r"[a-z]{1,20}(?:-[a-z]{1,20}){1,5}-\d{1,3}")  # of a class of CSS, a thing
 _SAME = {"", "_base", "_key", "_key_base", "_value"}  # behind a word that tells as much as without
+
+
+_SHORT_WORD = 6
+_OWNED = re.compile(  # `session_secret`, `SECRET_KEY`
+    r"(?:[a-z\d][_.-]?secret|secret[_.-]?key(?:[_.-]?base)?|passphrase|pass[_-]phrase"
+    r"|(?:master|signing|cookie|encryption|jwt)[_.-]?key)\Z"
+)
 
 
 def is_clear(field: Field, value: str) -> bool:
@@ -285,6 +211,12 @@ def is_clear(field: Field, value: str) -> bool:
     set_here = field.rank is Rank.PASSWORD and field.kind is ValueKind.LITERAL
     least = 2 if set_here or field.rest.lower() in _SAME else 3
     return len(value) >= _LEAST[Rank.TOKEN] - 2 and is_strange(value, least=least)
+
+
+def is_told(field: Field, value: str) -> bool:
+    """Return whether *value* is words that a user chose as a key: `my cat is orange`."""
+    set_here = field.kind in {ValueKind.LITERAL, ValueKind.GIVEN}
+    return set_here and field.owned and len(value) > _SHORT_WORD and is_sentence(value)
 
 
 def is_secret(field: Field, value: str) -> bool:
@@ -300,7 +232,7 @@ def is_secret(field: Field, value: str) -> bool:
     quoted = field.kind in {ValueKind.LITERAL, ValueKind.PASSED}
     joined = field.kind is ValueKind.LITERAL and "." not in value and is_joined(value)
     telling = field.telling and named and whole and chosen
-    if (telling and (joined or is_phrase(value, short=True))) or (
+    if (telling and (joined or is_phrase(value, short=True) or is_told(field, value))) or (
         quoted and named and not spaced and is_clear(field, value)
     ):
         return True
@@ -308,7 +240,7 @@ def is_secret(field: Field, value: str) -> bool:
         return named and (is_spaced(value) or (whole and is_phrase(value)))
     if field.rank is Rank.PASSWORD:
         loose = field.kind is ValueKind.LOOSE
-        loose |= field.kind is ValueKind.FALLBACK and _LABEL.fullmatch(value) is not None
+        loose |= field.kind in FALLBACKS and _LABEL.fullmatch(value) is not None
         odd = not loose or oddities(value) > 0
         words = is_given if field.kind is ValueKind.PASSED else is_word
         set_so = field.kind in {*_CHOSEN, ValueKind.ELEMENT} - {ValueKind.FALLBACK}
@@ -316,7 +248,9 @@ def is_secret(field: Field, value: str) -> bool:
         return (is_password(value) and odd) or (set_so and words(value))
     if field.rank is Rank.TOKEN:
         plain = quoted and not field.rest and value.isalnum()
-        odd = oddities(value) >= _TOKEN_ODD or (plain and is_password(value))
+        prose = field.kind is ValueKind.LOOSE and not value.isascii()
+        odd = oddities(value) >= _TOKEN_ODD and not prose
+        odd |= plain and is_password(value)
         return len(value) >= _LEAST[Rank.TOKEN] and odd
     is_random = is_mixed(value, kinds=3) and is_strange(value, least=5)
     least = _KEY_ODD - 2 if is_random else _KEY_ODD

@@ -15,6 +15,7 @@ import re
 import string
 from typing import NamedTuple
 
+from fim_lsp.context.secrets.settings import is_setting
 from fim_lsp.context.secrets.values import NAMES, PIECES, PLACES, fill
 
 
@@ -56,6 +57,7 @@ _NEAR = 100  # characters of a line in front of a name
 
 
 FOREIGN = re.compile(_ABROAD)
+_TOKENS = {"key", "token", "tokens", "auth", "authorization", "signature", "sig"}
 
 
 def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
@@ -69,7 +71,8 @@ def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
     before = text[max(0, start - _AROUND) : start].removesuffix(" ")
     owner = before[len(before.rstrip(NAME_CHARS)) :].lower().rstrip("_.-")
     begins = _begins(text, start)
-    if _is_about(rest) or not (begins or _is_joined_word(word, owner)):
+    is_folder = word == "pwd" and owner in {"dir", "os", "fileutils", "shell"}
+    if is_folder or _is_about(rest) or not (begins or _is_joined_word(word, owner)):
         return None
     if word.startswith(("pass", "pwd", "ps", "pw")) or FOREIGN.fullmatch(word):
         return Rank.PASSWORD
@@ -113,6 +116,7 @@ class ValueKind(enum.Enum):
     LITERAL = enum.auto()
     GIVEN = enum.auto()  # likewise, maybe without quotes
     FALLBACK = enum.auto()  # a literal further on, that the name has if nothing else sets it
+    DEFAULT = enum.auto()  # likewise, and the call or the sign in front of it says so
     BARE = enum.auto()  # unquoted: in a program, it may be a variable
     LINE = enum.auto()  # likewise, all signs up to the end of the line
     PASSED = enum.auto()  # a literal that a call, a macro or a statement of SQL has for the name
@@ -189,8 +193,11 @@ def narrow(
     head = f"\n{text[max(0, word.start() - _NEAR) : start]}"
     ends = _ALONE.match(text, end) is not None  # it is no word of prose
     is_set = SET.search(head) is not None and (ends or not head[-1].isspace())
+    is_set |= text[start - 2 : start] in {":-", ":="} and text[end : end + 1] == "}"
     is_set |= ends and kind is ValueKind.BARE and FOREIGN.fullmatch(word[0]) is not None
     if is_set and not rest.startswith("."):
+        return ValueKind.GIVEN
+    if word[0] not in _TOKENS and is_setting(text, start, end):
         return ValueKind.GIVEN
     is_option = text[word.start() - 1 : word.start()] == "-"
     return ValueKind.BARE if is_option else kind

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from fim_lsp.context.secrets.credentials import credentials, growing_credentials
-from fim_lsp.context.secrets.fields import Field, fields, growing_fields, is_secret
+from fim_lsp.context.secrets.fields import FALLBACKS, Field, fields, growing_fields, is_secret
 from fim_lsp.context.secrets.forms import SET, Rank, ValueKind
 from fim_lsp.context.secrets.tokens import growing_tokens, tokens
 from fim_lsp.context.secrets.values import Span, is_public, is_random_so_far, is_reference
@@ -91,7 +91,7 @@ def _is_growing(head: str, field: Field) -> bool:
         return tag > head.rfind(">", 0, field.name) and head[tag + 1] != "/"
     name = f"\n{head}"[max(0, field.name - _NAME) : field.start + 1]
     telling = field.rank is Rank.PASSWORD or not (field.rest or _PLAIN.search(name))
-    literal = field.kind in {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.FALLBACK} and telling
+    literal = field.kind in {ValueKind.LITERAL, ValueKind.GIVEN, *FALLBACKS} and telling
     return literal or is_random_so_far(value) or SET.search(name) is not None
 
 
@@ -192,7 +192,8 @@ def key_blocks(text: str) -> Iterator[Span]:
     for match in _MATERIAL.finditer("\n" + text):
         start, end = match.span()
         around = text[max(0, start - _MARK_FAR) : start], text[end - 1 : end + _MARK_FAR]
-        if _NO_HASH.search(match[0]) and not any(map(_PUBLIC_MARK.search, around)):
+        public = any(map(_PUBLIC_MARK.search, around)) or ";base64," in around[0]
+        if _NO_HASH.search(match[0]) and not public:
             yield Span(match.start(), match.end() - 1, "key material")
 
 

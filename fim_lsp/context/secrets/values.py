@@ -187,6 +187,13 @@ def hides_some(value: str) -> bool:
     return _n_alnum(_without_words(value[:JUDGED])) > _SHORT
 
 
+def hides_word(value: str) -> bool:
+    """Return whether most letters of *value*, a word, are of no placeholder."""
+    value = value[:JUDGED]
+    rest = _n_alnum(_without_words(value))
+    return 2 * rest > len(value) and (rest > _SHORT or _SHORT == rest < len(value) - 2)
+
+
 def is_mixed(value: str, *, kinds: int = 2) -> bool:
     """
     Return whether *value* has at least so many *kinds* of small letters, capitals and digits,
