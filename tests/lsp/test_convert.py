@@ -164,6 +164,8 @@ ROCKET, GRIN = "\U0001f680", "\U0001f600"  # d83d de80, d83d de00
     [
         ("#  x", [(2, 2, "\ud83d"), (3, 3, "\ude00")], f"# {GRIN} x"),
         ("#  x", [(2, 2, "\ude00"), (2, 2, "\ud83d")], f"# {GRIN} x"),
+        ("#  x", [(2, 2, "\ud800"), (3, 3, "\udc00")], "# \U00010000 x"),  # the first of all
+        ("#  x", [(2, 2, "\udbff"), (3, 3, "\udfff")], "# \U0010ffff x"),  # and the last
         ("#  x", [(2, 2, "\ud83d"), (0, 0, "y"), (4, 4, "\ude00")], f"y# {GRIN} x"),
         (f"x = '{ROCKET}'  # end", [(6, 7, "\ude00"), (8, 8, "AB")], f"x = '{GRIN}'AB  # end"),
         (f"x = '{ROCKET}'", [(5, 6, "\ud83c")], "x = '\U0001f280'"),

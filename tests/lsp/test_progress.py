@@ -75,9 +75,12 @@ def messages_of(**given: object) -> Messages:
 
 
 async def test_the_progress_of_a_text_is_told_as_seldom() -> None:
-    """In words; the button to cancel is looked at each time."""
+    """In words; the button to cancel is looked at each time, and the end is told, too."""
     told: list[types.WorkDoneProgressReport] = []
-    messages = messages_of(report=lambda _, report: told.append(report))
+    ended: list[str] = []
+    messages = messages_of(
+        report=lambda _, report: told.append(report), end=lambda token, _: ended.append(token)
+    )
     with messages.working("Editing", "token") as on_progress:
         await asyncio.sleep(0)
         assert all(on_progress(Messages.count_lines(n_lines)) for n_lines in range(1000))
@@ -85,6 +88,9 @@ async def test_the_progress_of_a_text_is_told_as_seldom() -> None:
             await asyncio.sleep(0)
     assert len(told) <= 2
     assert told[0].message == "reading the file"
+    for _ in range(2):
+        await asyncio.sleep(0)
+    assert ended == ["token"]
 
 
 async def test_a_client_may_use_a_token_again() -> None:

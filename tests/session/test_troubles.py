@@ -233,3 +233,33 @@ async def test_a_backend_that_fails_in_its_own_way_is_waited_for_a_while() -> No
     assert " " in answer.end.words
     await session.aclose()
     assert 1 < n_tried < 100
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0.7, [Health.DOWN, Health.READY]),  # that of one start says nothing of the next
+        (1.5, [Health.LOADING, Health.DOWN, Health.LOADING, Health.READY]),
+    ],
+)
+@on_clock
+async def test_a_start_is_told_of_where_it_takes_long(seconds: float, told: list[Health]) -> None:
+    """A server that fails once, and starts at the second try: the status does not flicker."""
+
+    class Starting(Troubled):
+        async def connect(self) -> Troubled:
+            self.state = replace(self._ready, health=Health.LOADING)
+            await asyncio.sleep(seconds)
+            self.n_asked += 1
+            if self.n_asked == 1:
+                self.state = replace(self._ready, health=Health.DOWN)
+                raise BackendUnavailable("it ended")
+            return await super().connect()
+
+    session = Session(QUICK, lambda _: Starting())
+    states: list[Health] = []
+    session.on_status = lambda status: states.append(status.state.health)
+    session.start_connecting()
+    await asyncio.sleep(10)
+    await session.aclose()
+    assert states == told
