@@ -89,8 +89,8 @@ def _command(given: argparse.Namespace) -> int:
         from fim_lsp.cli import http
         from server_bridge.llama.identity import open_to_pages
 
-        token = given.token_file or os.environ.pop("FIM_LSP_TOKEN", "")
-        return http.run(given, token, open_backend, open_to_pages)
+        key = given.token_file or os.environ.pop("FIM_LSP_TOKEN", "")
+        return http.run(given, key, open_backend, open_to_pages)
     return _doctor(given)
 
 

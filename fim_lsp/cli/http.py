@@ -41,12 +41,12 @@ ZED_KEY = "ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY"
 
 def run(
     arguments: Namespace,
-    token: str,
+    key: str,
     open_backend: Callable[[Config], Backend],
     open_to_pages: checks.OpenToPages,
 ) -> int:
     """
-    Serve until Ctrl-C, clients that know *token*, or where it is "" the key that is kept for them;
+    Serve until Ctrl-C, clients that know *key*, or where it is "" the key that is kept for them;
     returns the exit code.
     """
     root = arguments.root.resolve()
@@ -58,10 +58,10 @@ def run(
     for problem in problems:
         screen.line(f"fim-lsp: {problem}")
     port = arguments.port or config.http.port or 0
-    key_file = None if token else files.client_key_file()
+    key_file = None if key else files.client_key_file()
     make_session = partial(Session, config, open_backend)
     open_here = partial(
-        open_port, port=port, root=root.as_uri(), open_to_pages=open_to_pages, token=token
+        open_port, port=port, root=root.as_uri(), open_to_pages=open_to_pages, key=key
     )
     try:
         with contextlib.suppress(KeyboardInterrupt):
@@ -74,14 +74,14 @@ def run(
 
 
 async def open_port(
-    session: Session, port: int, root: str, *, open_to_pages: checks.OpenToPages, token: str = ""
+    session: Session, port: int, root: str, *, open_to_pages: checks.OpenToPages, key: str = ""
 ) -> local_port.LocalPort:
     """
-    Return an open *port* for *session*; programs must know *token*, or where it is "" the key that
+    Return an open *port* for *session*; programs must know *key*, or where it is "" the key that
     is kept for them.
     """
-    token = token or await within(partial(local_port.own_key, files.client_key_file()))
-    local = local_port.LocalPort(session, root, token, partial(advice, session, open_to_pages))
+    key = key or await within(partial(local_port.own_key, files.client_key_file()))
+    local = local_port.LocalPort(session, root, key, partial(advice, session, open_to_pages))
     await local.open(files.cache_folder() / files.ANNOUNCED, port)
     return local
 
@@ -131,8 +131,8 @@ def _addresses(local: local_port.LocalPort, key_file: Path | None) -> list[str]:
     that it is in no dotfile.
     """
     url = local.url
-    token = local.token
-    in_vim = in_lua = f"'{token}'"
+    key = local.key
+    in_vim = in_lua = f"'{key}'"
     if key_file is not None and "'" not in (path := key_file.as_posix()):
         in_vim = f"readfile('{path}')[0]"
         in_lua = f"vim.fn.readfile('{path}')[1]"
@@ -140,9 +140,9 @@ def _addresses(local: local_port.LocalPort, key_file: Path | None) -> list[str]:
     openai = f"{url}/v1/completions"
     texts = {
         "llama.vim": f"let g:llama_config = {{ 'endpoint_fim': '{infill}', 'api_key': {in_vim} }}",
-        "llama.vscode": f'"llama-vscode.endpoint": "{url}", "llama-vscode.api_key": "{token}"',
+        "llama.vscode": f'"llama-vscode.endpoint": "{url}", "llama-vscode.api_key": "{key}"',
         "minuet": f"end_point = '{openai}', api_key = function() return {in_lua} end",
-        "Zed": f'"api_url": "{openai}", and in its environment {ZED_KEY}={token}',
+        "Zed": f'"api_url": "{openai}", and in its environment {ZED_KEY}={key}',
         "the page": local.page_url,
     }
     return [f"{name:<13} {text}" for name, text in texts.items()]

@@ -2,7 +2,7 @@
 The port of this machine at which a session answers other programs, and shows what it does.
 
 It listens on 127.0.0.1 only, answers no web page, and, where the system tells, only programs of
-this user. All of them must know a token, so that no single check is between another user and the
+this user. All of them must know a key, so that no single check is between another user and the
 code. The page has one of its own, which ends with the process: browsers are started with an address
 that others may see. While the port is open a file that only this user may read says where it is.
 
@@ -48,16 +48,16 @@ class LocalPort:
     The port of one session, while it is open; *root* is the folder, as a URI, that clients' paths
     count from.
 
-    Clients must know *token*, or where none is given one that nothing but the announcement says.
+    Clients must know *key*, or where none is given one that nothing but the announcement says.
     *advise* has the doctor look at the session.
     """
 
     def __init__(
-        self, session: Session, root: str = "", token: str = "", advise: Advise | None = None
+        self, session: Session, root: str = "", key: str = "", advise: Advise | None = None
     ) -> None:
         self.port = 0
-        self.token = token or secrets.token_urlsafe()
-        self._page_token = secrets.token_urlsafe()
+        self.key = key or secrets.token_urlsafe()
+        self._page_key = secrets.token_urlsafe()
         self._completions = Completions(session, root)
         self._routes = Routes(session, self._completions)
         self._page = Page(session, self._routes, advise)
@@ -71,8 +71,8 @@ class LocalPort:
 
     @property
     def page_url(self) -> str:
-        """The URL of the page, with the token that it needs; what follows # is never sent."""
-        return f"{self.url}/#{self._page_token}"
+        """The URL of the page, with the key that it needs; what follows # is never sent."""
+        return f"{self.url}/#{self._page_key}"
 
     async def open(self, folder: Path, port: int = 0) -> None:
         """
@@ -82,7 +82,7 @@ class LocalPort:
         await self._page.load()
         self._listener = await connections.listen(port, self._refusal, self._answer, self._refuse)
         self.port = self._listener.port
-        announce = partial(private_files.announce, folder, self.url, self.token)
+        announce = partial(private_files.announce, folder, self.url, self.key)
         with contextlib.suppress(OSError):  # its disk does not answer
             self._announcement = await within(announce, undo=_withdraw)
 
@@ -96,18 +96,18 @@ class LocalPort:
 
     def _refusal(self, request: HttpRequest) -> Response | None:
         """
-        Return the answer to a request that may get no other; the page's own files want no token.
+        Return the answer to a request that may get no other; the page's own files want no key.
         """
         if why := _why_refused(request.target, request.headers, self.port):
             self._refuse(why)
             return _safe(error(FORBIDDEN, f"refused: {why}"))
-        tokens = [self.token, *([self._page_token] if request.target in OWN else [])]
-        if self._page.static(request) or any(_knows(request.headers, token) for token in tokens):
+        keys = [self.key, *([self._page_key] if request.target in OWN else [])]
+        if self._page.static(request) or any(_knows(request.headers, key) for key in keys):
             return None
         self._refuse(
-            "the token is missing or wrong: give clients the API key that `fim-lsp http` prints"
+            "the key is missing or wrong: give clients the API key that `fim-lsp http` prints"
         )
-        return _safe(error(UNKNOWN, "the token is missing or wrong (Authorization: Bearer …)"))
+        return _safe(error(UNKNOWN, "the key is missing or wrong (Authorization: Bearer …)"))
 
     async def _answer(self, request: HttpRequest) -> Response:
         if static := self._page.static(request):
@@ -162,12 +162,12 @@ def _why_refused(target: str, headers: Mapping[str, str], port: int) -> str:
     return "" if is_own and site in OWN_SITES else "a web page asks"
 
 
-def _knows(headers: Mapping[str, str], token: str) -> bool:
-    """Return whether a request carries the secret *token*, as `Authorization: Bearer`."""
+def _knows(headers: Mapping[str, str], key: str) -> bool:
+    """Return whether a request carries the secret *key*, as `Authorization: Bearer`."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     shown = secret.strip().encode("utf-8", "surrogateescape")
-    is_right = hmac.compare_digest(shown, token.encode())
-    return bool(token) and scheme.lower() == "bearer" and is_right
+    is_right = hmac.compare_digest(shown, key.encode())
+    return bool(key) and scheme.lower() == "bearer" and is_right
 
 
 def _safe(response: Response) -> Response:

@@ -1,7 +1,7 @@
 """
 The page at `/`: files of this package, and what the session does now as JSON for them.
 
-It has no secrets in it and needs no token; what it shows is asked for with the token behind the #
+It has no secrets in it and needs no key; what it shows is asked for with the key behind the #
 of its address.
 """
 

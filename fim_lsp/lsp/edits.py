@@ -103,9 +103,13 @@ async def _edit(editor: Editor, params: Params, goes_on: Callable[[], bool]) -> 
     version = (params.get("textDocument") or {}).get("version")
     if isinstance(version, int) and version != place.cell.version:
         return _answer_unchanged(editor, Edited(note=CHANGED), preview=preview)
-    token = params.get("partialResultToken") if preview else None
+    progress_token = params.get("partialResultToken") if preview else None
     clock = asyncio.get_running_loop().time
-    shown = Preview(partial(_show, editor, place, token), clock) if token is not None else None
+    shown = (
+        Preview(partial(_show, editor, place, progress_token), clock)
+        if progress_token is not None
+        else None
+    )
     with editor.messages.working("Editing", params.get("workDoneToken")) as on_progress:
 
         def on_lines(lines: Sequence[str]) -> bool:
@@ -164,11 +168,11 @@ def _answer_unchanged(editor: Editor, result: Edited, *, preview: bool) -> Param
 
 
 def _show(
-    editor: Editor, place: EditPlace, token: int | str, first: int, lines: Sequence[str]
+    editor: Editor, place: EditPlace, progress_token: int | str, first: int, lines: Sequence[str]
 ) -> None:
     """Send the lines from *first* on that are written so far."""
     value = {"line": first, "newText": "".join(line + place.cell.eol for line in lines)}
-    editor.protocol.notify(types.PROGRESS, types.ProgressParams(token, value))
+    editor.protocol.notify(types.PROGRESS, types.ProgressParams(progress_token, value))
 
 
 def _place(editor: Editor, params: Params) -> EditPlace | None:

@@ -36,10 +36,10 @@ log = logging.getLogger(__name__)
 class WorkDone(NamedTuple):
     """
     The progress of long work, as LSP calls it; a report of None ends it. *is_ours*: the server made
-    the token.
+    its *progress_token*.
     """
 
-    token: int | str
+    progress_token: int | str
     reports: asyncio.Queue[Report | None]
     is_ours: bool = True
 
@@ -121,16 +121,16 @@ class Messages:
 
     @contextlib.contextmanager
     def working(
-        self, title: str, token: int | str | None = None
+        self, title: str, progress_token: int | str | None = None
     ) -> Iterator[Callable[[str], bool]]:
         """
-        Show a work that the user may cancel, as the progress *token* of the client if it gave one.
+        Show a work that the user may cancel, as *progress_token* of the client if it gave one.
 
         Gives a function, for any thread, that takes in words how far it is, and returns whether to
         go on.
         """
         name = f"work {next(self._numbers)}"
-        self._begin(name, title, cancellable=True, token=token)
+        self._begin(name, title, cancellable=True, progress_token=progress_token)
         loop = asyncio.get_running_loop()
         work = self._in_progress.get(name)
         due = 0.0
@@ -169,12 +169,23 @@ class Messages:
             self.show(state.message, kind)
 
     def _begin(
-        self, name: str, title: str, *, cancellable: bool = False, token: int | str | None = None
+        self,
+        name: str,
+        title: str,
+        *,
+        cancellable: bool = False,
+        progress_token: int | str | None = None,
     ) -> None:
         able = self._server.offers("window.work_done_progress")
-        is_theirs = isinstance(token, int | str)  # in a command's argument it may be anything
+        is_theirs = isinstance(
+            progress_token, int | str
+        )  # in a command's argument it may be anything
         if (able or is_theirs) and name not in self._in_progress:
-            known = token if isinstance(token, int | str) else f"fim-lsp-{next(self._numbers)}"
+            known = (
+                progress_token
+                if isinstance(progress_token, int | str)
+                else f"fim-lsp-{next(self._numbers)}"
+            )
             work = self._in_progress[name] = WorkDone(known, asyncio.Queue(), not is_theirs)
             begin = types.WorkDoneProgressBegin(title, cancellable=cancellable)
             self._server.later(self._progress(name, begin, work))
@@ -184,7 +195,7 @@ class Messages:
             self._in_progress.pop(name).reports.put_nowait(None)
 
     def _is_cancelled(self, work: WorkDone) -> bool:
-        future = self._server.work_done_progress.tokens.get(work.token)
+        future = self._server.work_done_progress.tokens.get(work.progress_token)
         return future is not None and future.cancelled()
 
     async def _progress(
@@ -194,11 +205,11 @@ class Messages:
         progress = self._server.work_done_progress
         with contextlib.suppress(JsonRpcException):  # the client cannot after all
             if work.is_ours:
-                await progress.create_async(work.token)
+                await progress.create_async(work.progress_token)
             if self._in_progress.get(name) is not work:
                 return  # over already
-            progress.begin(work.token, begin)
+            progress.begin(work.progress_token, begin)
             while (report := await work.reports.get()) is not None:
-                progress.report(work.token, report)
-            progress.end(work.token, types.WorkDoneProgressEnd())
-        progress.tokens.pop(work.token, None)  # the client may use its own again
+                progress.report(work.progress_token, report)
+            progress.end(work.progress_token, types.WorkDoneProgressEnd())
+        progress.tokens.pop(work.progress_token, None)  # the client may use its own again

@@ -72,22 +72,22 @@ async def inline_completion(
     invoked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     info = params.context.selected_completion_info
     selected = convert.parse_selected(document, info, editor.encoding) if info else None
-    token = None if invoked else params.work_done_token
+    progress = None if invoked else params.work_done_token
     suggestions = await editor.ask(
         types.TEXT_DOCUMENT_INLINE_COMPLETION,
         document,
         position,
         invoked=invoked,
         selected=selected,
-        show=partial(_show, editor, document, token) if token is not None else None,
+        show=partial(_show, editor, document, progress) if progress is not None else None,
     )
     return items.inline_list(document, suggestions, editor.encoding)
 
 
-def _show(editor: Editor, document: Document, token: int | str, suggestion: Suggestion) -> None:
-    """Send a part of an answer before the rest."""
+def _show(editor: Editor, document: Document, progress: int | str, suggestion: Suggestion) -> None:
+    """Send a part of an answer before the rest, under the token of a *progress*."""
     value = items.inline_list(document, [suggestion], editor.encoding)
-    editor.protocol.notify(types.PROGRESS, types.ProgressParams(token, value))
+    editor.protocol.notify(types.PROGRESS, types.ProgressParams(progress, value))
 
 
 async def completion(editor: Editor, params: types.CompletionParams) -> types.CompletionList:

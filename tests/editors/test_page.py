@@ -40,7 +40,7 @@ async def looked_at(folder: Path, cache: Path) -> dict[str, Any]:
     session = embedded()
     (folder / "cart.py").write_text(ABOVE)
     advised = partial(advice, session, no_page)
-    async with served(session, folder, cache, token="secret", advise=advised) as at_port:
+    async with served(session, folder, cache, key="secret", advise=advised) as at_port:
         text = ABOVE
         row = ABOVE.count("\n")
         for n, key in enumerate(TYPED, 1):

@@ -31,14 +31,14 @@ class Served(NamedTuple):
 
 @asynccontextmanager
 async def served(
-    session: Session, root: Path, cache: Path, *, token: str = "", advise: Advise | None = None
+    session: Session, root: Path, cache: Path, *, key: str = "", advise: Advise | None = None
 ) -> AsyncIterator[Served]:
     """*session* at a port, with *root* as its project."""
     session.handle(events.FoldersChanged((root.as_uri(),)))
     await session.connection.wait_ready()
-    port = LocalPort(session, root.as_uri(), token, advise)
+    port = LocalPort(session, root.as_uri(), key, advise)
     await port.open(cache)
-    headers = {"authorization": f"Bearer {port.token}"} if port.token else {}
+    headers = {"authorization": f"Bearer {port.key}"} if port.key else {}
     try:
         async with httpx.AsyncClient(
             base_url=port.url, headers=headers, trust_env=False, timeout=30.0

@@ -1,4 +1,4 @@
-"""Who is not answered: web pages, names that lead here, programs without the token."""
+"""Who is not answered: web pages, names that lead here, programs without the key."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ async def test_its_own_page_and_programs_are_answered(at_port: Served) -> None:
 
 
 @pytest.mark.promise("your-programs-only")
-@pytest.mark.parametrize("token", ["secret", ""])
-async def test_the_token(tmp_path: Path, token: str) -> None:
+@pytest.mark.parametrize("key", ["secret", ""])
+async def test_the_key(tmp_path: Path, key: str) -> None:
     """One that is set or made, but always one: all that is anyone's code wants it; the page's own files hold nothing."""
     wrong = ("Bearer wrong", "Bearer", "Basic secret")
-    async with served(faked(), tmp_path, tmp_path / "cache", token=token) as at_port:
-        known = {"authorization": f"Bearer {at_port.port.token}"}
+    async with served(faked(), tmp_path, tmp_path / "cache", key=key) as at_port:
+        known = {"authorization": f"Bearer {at_port.port.key}"}
         at_port.client.headers.pop("authorization", None)
         for said in ({}, *({"authorization": each} for each in wrong)):
             for path in ("/page/state", "/health", "/props", "/v1/models"):
@@ -105,7 +105,7 @@ async def test_the_token(tmp_path: Path, token: str) -> None:
         assert (await at_port.client.get("/page/state", headers=known)).status_code == 200
 
 
-async def test_the_pages_token_is_for_the_page(at_port: Served) -> None:
+async def test_the_pages_key_is_for_the_page(at_port: Served) -> None:
     """A browser shows its address to others: what is in it ends with the process, and asks no model."""
     said = {"authorization": f"Bearer {at_port.port.page_url.partition('#')[2]}"}
     assert (await at_port.client.get("/page/state", headers=said)).status_code == 200

@@ -26,7 +26,7 @@ KEY = "Authorization: Bearer secret\r\n"
 @pytest.fixture
 async def at_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
     monkeypatch.setattr(connections, "UNREAD_S", 0.1)
-    async with served(faked(), tmp_path, tmp_path / "cache", token="secret") as found:
+    async with served(faked(), tmp_path, tmp_path / "cache", key="secret") as found:
         yield found
 
 

@@ -265,7 +265,7 @@ async def test_garbage_on_the_wire(at_port: Served) -> None:
 async def test_it_says_where_it_is_while_it_is_open(tmp_path: Path) -> None:
     """In a file that only this user may read."""
     cache = tmp_path / "cache"
-    async with served(faked(), tmp_path, cache, token="secret") as at_port:
+    async with served(faked(), tmp_path, cache, key="secret") as at_port:
         [there] = find_announced(cache)
         assert (there.url, there.token) == (at_port.port.url, "secret")
     assert find_announced(cache) == []
