@@ -40,7 +40,7 @@ def read(path: Path, longest: int, *, follow: bool) -> bytes | None:
     Return at most *longest* bytes of the file; None when it is not there, not regular or not
     readable.
 
-    Without *follow* a symbolic link is none.
+    Without *follow* a symbolic link counts as no file.
     """
     try:
         return read_beginning(path, longest, follow=follow)

@@ -215,7 +215,7 @@ class ScopedText:
         return Role.REFERS if is_code else Role.MENTION
 
     def _read(self, at: int, way: Sequence[Step]) -> tuple[str | None, str]:
-        """Return what a name is a member of, None where it is none, and its sort."""
+        """Return the owner of a name, None where it is no member, and its sort."""
         (around, outer), (leaf, edge) = way[-2:]
         row, column = self.position(at)
         written = self.lines[row][:column]

@@ -48,7 +48,7 @@ class LocalPort:
     The port of one session, while it is open; *root* is the folder, as a URI, that clients' paths
     count from.
 
-    Clients must know *key*, or where none is given one that nothing but the announcement says.
+    Clients must know *key*; where it is "", one is made that only the announcement tells.
     *advise* has the doctor look at the session.
     """
 

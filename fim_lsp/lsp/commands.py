@@ -192,7 +192,7 @@ def dismiss(editor: Editor, *arguments: object) -> None:
 
 
 def parse_snooze(arguments: tuple[object, ...]) -> Snoozed:
-    """Read the minutes, a number or a text; the usual ones where there are none that make sense."""
+    """Read the minutes, a number or a text; the usual number where neither makes sense."""
     value = arguments[0] if arguments else None
     if isinstance(value, dict):
         value = value.get("minutes")

@@ -176,7 +176,7 @@ def _show(
 
 
 def _place(editor: Editor, params: Params) -> EditPlace | None:
-    """Return the place of the edit; None where the document is not open, or the range is none."""
+    """Return the place of the edit; None where the document is not open, or there is no range."""
     from fim_lsp.instruct import answer
     from fim_lsp.instruct.dialogue import around
 

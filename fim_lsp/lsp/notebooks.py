@@ -59,7 +59,7 @@ class Notebooks:
     def cell_at(self, uri: str, line: int) -> tuple[Document, int] | None:
         """
         Return the cell that has *line* of the joined document *uri*, and where it begins there;
-        None if *uri* is none.
+        None if *uri* names no cell.
         """
         if uri not in self._joined:
             return None

@@ -55,7 +55,7 @@ def sweep_prompt(ask: Ask) -> str:
 
 
 def sweep_answer(ask: Ask, text: str) -> Lines | None:
-    """Return the window rewritten; None where the answer is none."""
+    """Return the window rewritten; None where the answer has no such text."""
     for stop in SWEEP_SPECIAL:
         text = text.partition(stop)[0]
     begun = _begin_answer(ask)

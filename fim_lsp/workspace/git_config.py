@@ -103,7 +103,7 @@ def expand_home(name: str) -> Path:
 
 
 def parse(data: bytes) -> Iterator[Setting]:
-    """Yield the settings in a configuration file; a line that is none is left out."""
+    """Yield the settings in a configuration file; other lines are left out."""
     section = b""
     at = 0
     data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")

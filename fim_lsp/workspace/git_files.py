@@ -130,7 +130,7 @@ def _rules(path: Path) -> bytes:
 
 def _git_folder(path: Path) -> Path | None:
     """
-    Return the repository that *path*, a `.git`, is or names; None where it is none. Raises OSError
+    Return the repository that *path*, a `.git`, is or names, else None. Raises OSError
     where it cannot be read, or leads to none: to a disk that is not mounted.
     """
     try:

@@ -84,7 +84,7 @@ def _list_in(
 
 
 def _entries(data: bytes, hash_bytes: int) -> Iterator[GitEntry]:
-    """Yield the entries of an index. Raises IndexError and ValueError where it is none."""
+    """Yield the entries of an index. Raises IndexError and ValueError where it is damaged, or no index."""
     version = int.from_bytes(data[4:8], "big")
     n_entries = int.from_bytes(data[8:_HEADER_BYTES], "big")
     if data[:4] != _MAGIC or version not in (_PLAIN, _EXTENDED, _COMPRESSED):

@@ -68,7 +68,7 @@ def on_disk(roots: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def file_of(uri: str) -> PurePath | None:
-    """Return the file that a URI names, None for what is none."""
+    """Return the file that a URI names, None where it names no file."""
     try:
         return local_path(uri)
     except ValueError:  # no URI at all

@@ -153,7 +153,7 @@ class EventReader:
                 yield from self._dispatch()
 
     def _dispatch(self) -> Iterator[Object]:
-        """Yield the event that ends here; one without data is none."""
+        """Yield the event that ends here, unless it has no data."""
         data = b"\n".join(self._data)
         kind = self._kind
         self._data = []
@@ -173,7 +173,7 @@ class EventReader:
 
 
 def _object(data: bytes) -> Object | None:
-    """Return the object that *data* is, None where it is none or not whole."""
+    """Return the object that *data* is, None where it is another value, or not whole."""
     value = parse(data) if _is_object(data) else None
     return value if isinstance(value, dict) else None
 

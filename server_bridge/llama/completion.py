@@ -28,7 +28,7 @@ ALWAYS: Object = {
 # Tokens further on in the slot move up, so that they are not evaluated again (a K-shift).
 MOVING: Object = {"n_cache_reuse": RUN}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
-MAX_MS = 1e8  # a day; a longer time is none
+MAX_MS = 1e8  # a day; a longer time is no duration of ours
 # Candidates that are told of each token. At the end of a line a model says `;`, `;\n` or `;\n\n`,
 # and may be certain that one of them comes while none is likely.
 N_ALIKE = 3

@@ -153,7 +153,7 @@ def _note(folder: Path, saved: SavedSlot) -> Path:
 
 
 def _file(model_path: str) -> list[object]:
-    """Return size and time of a model's file; empty if it is none."""
+    """Return size and time of a model's file; empty where there is no such file."""
     with suppress(OSError, ValueError):
         status = Path(model_path).stat()
         if stat.S_ISREG(status.st_mode):

@@ -53,7 +53,7 @@ _REACH = 500  # characters in front of the cursor that are looked at, in its lin
 _NAME = 40  # characters of the name in front of a value that are looked at
 _BEHIND = re.compile(r"[^\s\"'`<>;,(){}\[\]|\\&@]{0,1000}")
 
-# Names of tokens that are none of a login, and those that say nothing but `token`.
+# Names of tokens of a parser, no login's, and those that say nothing but `token`.
 _PLAIN = re.compile(
     r"(?:^|[^\w-])(?:token|auth(?:orization)?)\W|(?:pad|eos|bos|unk|mask|sep|cls|stop|next|last|end"
     r"|start)_token|(?:storage|client|session|user|root|app|service|server)[_-]?key",
