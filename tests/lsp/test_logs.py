@@ -91,12 +91,14 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_no_other_file_is_written_to(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]):
-    """The problem is named, the file is as it was, nothing waits, and the log goes to stderr."""
+    """The problem is named, the file is as it was and closed, nothing waits, and the log goes to stderr."""
     (tmp_path / "folder").mkdir()
     file = tmp_path / "folder/fim.log"
     OTHERS[name](file)
     before = file.read_bytes() if file.is_file() else b""
+    n_open = len([*Path("/dev/fd").iterdir()])
     problem = written(file)
+    assert len([*Path("/dev/fd").iterdir()]) == n_open
     log.warning("a word")
     assert problem
     assert problem.startswith("fim.log.file cannot be written: ")
