@@ -16,8 +16,9 @@ import sys
 import tomllib
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
@@ -68,19 +69,18 @@ def set_values(text: str, section: str, values: Mapping[str, str]) -> str:
         raise CannotEdit(f"it cannot be read: {error}") from error
     before = _read_values(tables)
     wanted = {f"{section}.{key}": value for key, value in values.items()}
-    try:
-        text = _edit(text, section, wanted)
-        after = _read_values(tomllib.loads(text))
-    except (TOMLKitError, tomllib.TOMLDecodeError):
-        after = {}
-    if after != {key: value for key, value in {**before, **wanted}.items() if value != ""}:
-        lines = "".join(f"\n    {key} = {json.dumps(value)}" for key, value in wanted.items())
-        raise CannotEdit(f"it cannot be changed automatically; write into it{lines}")
-    return mark + text
+    after = {key: value for key, value in {**before, **wanted}.items() if value != ""}
+    for is_beside in (True, False):
+        with suppress(TOMLKitError, ValueError):  # not TOML any more, or a table in an inline one
+            changed = _edit(text, section, wanted, beside=is_beside)
+            if _read_values(tomllib.loads(changed)) == after:
+                return mark + changed
+    lines = "".join(f"\n    {key} = {json.dumps(value)}" for key, value in wanted.items())
+    raise CannotEdit(f"it cannot be changed automatically; write into it{lines}")
 
 
-def _edit(text: str, section: str, wanted: Mapping[str, str]) -> str:
-    """Return *text* with each key set once: where it stands in any form, or in its section."""
+def _edit(text: str, section: str, wanted: Mapping[str, str], *, beside: bool) -> str:
+    """Set each key once, where it stands or in its section; a new one is made *beside* `fim`'s."""
     document = tomlkit.parse(text)
     for key, value in wanted.items():
         places = [place for place in _list_places(document) if place[0] == key]
@@ -89,8 +89,9 @@ def _edit(text: str, section: str, wanted: Mapping[str, str]) -> str:
             table[name] = value
         elif value:
             table = next((t[n] for k, t, n in _list_places(document) if k == section), None)
-            if table is None:  # made beside the others
-                outer = cast("Any", document.get("fim", document))
+            if table is None:
+                fim = document.get("fim")
+                outer = fim if beside and isinstance(fim, dict) else document
                 table = outer.setdefault(section, tomlkit.table())
             if not isinstance(table, dict):
                 raise TOMLKitError(f"{section} is no table")

@@ -38,6 +38,13 @@ SET = 'url = "http://127.0.0.1:8012"\n'
             '[[backend.endpoints]]\nurl = "a"\n',
             f'[backend]\n{SET}[[backend.endpoints]]\nurl = "a"\n',
         ),
+        # a table beside these would take in the keys that follow, or cannot stand there
+        (
+            "fim.ring.chunks = 8\nfim.completion.auto = false\n",
+            f"fim.ring.chunks = 8\nfim.completion.auto = false\n\n[backend]\n{SET}",
+        ),
+        ("fim = {ring = {chunks = 8}}\n", f"fim = {{ring = {{chunks = 8}}}}\n\n[backend]\n{SET}"),
+        ("fim = 3\n", f"fim = 3\n\n[backend]\n{SET}"),
     ],
 )
 def test_a_setting_is_written_into_its_section(before: str, after: str) -> None:
@@ -48,7 +55,9 @@ def test_a_setting_is_written_into_its_section(before: str, after: str) -> None:
 @given(
     st.dictionaries(st.sampled_from(["url", "kind", "model", "template"]), st.text(), min_size=1),
     st.dictionaries(st.sampled_from(["url", "kind", "model"]), st.text()),
-    st.sampled_from(["", "[ring]\nchunks = 8\n", 'backend.caFile = "x"\n', "[fim.ring]\n"]),
+    st.sampled_from(
+        ["", "[ring]\nchunks = 8\n", 'backend.caFile = "x"\n', "[fim.ring]\n", "fim = {}\n"]
+    ),
 )
 def test_written_settings_are_read_back(values: dict[str, str], others: dict[str, str], start: str):
     """TOML reads any value as it was set, twice in a row, or the text is refused."""
