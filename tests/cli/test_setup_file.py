@@ -66,6 +66,6 @@ def test_written_settings_are_read_back(values: dict[str, str], others: dict[str
     except CannotEdit:
         return
     found = tomllib.loads(text)
-    found = found.get("fim", found).get("backend", {})
+    found = {**found, **found.get("fim", {})}.get("backend", {})
     wanted = {key: value for key, value in {**others, **values}.items() if value}
     assert {key: value for key, value in found.items() if key != "caFile"} == wanted
