@@ -28,7 +28,7 @@ from server_bridge import bridge
 from server_bridge.machine import locks
 from server_bridge.machine.addresses import USUAL_PORTS, port_of, redact_url
 from server_bridge.machine.executables import program_path
-from server_bridge.process import command_line, programs
+from server_bridge.process import command_line, programs, sizing
 from server_bridge.process.command_line import Machine
 from server_bridge.protocol import Backend, BackendError, BackendUnusable
 from server_bridge.weights import choice, model_files
@@ -59,12 +59,13 @@ def folder() -> Path:
 def _make_row(file: ModelFile, active: Path, machine: Machine) -> Listed:
     is_active = active in (file.path, Path(file.path.name))
     if (model := file.model) is None:
+        needs = command_line.count_needs(sizing.read_facts(file.path), file.n_bytes, machine)
         ms_per_token = choice.estimate_ms(file.n_bytes, file.n_bytes, machine)
-        return Listed(file.path.name, file.path, file.n_bytes, ms_per_token, is_active=is_active)
+        return Listed(file.path.name, file.path, file.n_bytes, needs, ms_per_token, 0, is_active)
     offer = next(o for o in choice.offers(machine, {}) if o.model.name == model.name)
     missing = model.n_bytes - file.n_bytes if file.is_part else 0
-    times = offer.ms_per_token, offer.first_look_s
-    return Listed(model.name, file.path, model.n_bytes, *times, is_active, missing)
+    costs = offer.needs, offer.ms_per_token, offer.first_look_s
+    return Listed(model.name, file.path, model.n_bytes, *costs, is_active, missing)
 
 
 def _answering(ours: BackendConfig, named: Path) -> tuple[Path, str]:
@@ -129,7 +130,7 @@ def run(given: Namespace) -> int:
         served = _choose_server(given)
         if given.dry_run:
             return _show_command(served.argv, served.key_file)
-        _show_instructions(served.url, served.key_file)
+        _show_instructions(served)
         served.run()
     except (BackendUnusable, OSError) as error:
         return _refuse(str(error))
@@ -281,17 +282,19 @@ def _refuse(reason: str) -> int:
     return 1
 
 
-def _show_instructions(url: str, key_file: Path) -> None:
-    """Print what to change in the editor's settings, if anything."""
+def _show_instructions(served: programs.Served) -> None:
+    """Print what to change in the editor's settings, if anything, and the memory it takes."""
     screen = screen_on(sys.stdout)
-    if port_of(url) in USUAL_PORTS:  # else it has to be named
+    if port_of(served.url) in USUAL_PORTS:  # else it has to be named
         screen.say(
             "Your editors find the server and its key by themselves. To name it in their settings:"
         )
     else:
         screen.say("Name it in your editor's settings; fim-lsp finds its key:")
-    screen.line(f'    config.toml    backend.url = "{url}"')
-    screen.line(f'    settings.json  "fim.backend.url": "{url}"')
-    screen.line(f"Other programs need its key: {key_file}")
+    screen.line(f'    config.toml    backend.url = "{served.url}"')
+    screen.line(f'    settings.json  "fim.backend.url": "{served.url}"')
+    screen.line(f"Other programs need its key: {served.key_file}")
+    if served.needs:
+        screen.line(f"Memory: {served.needs / GIGABYTE:.1f} GB at most, with the model's file.")
     screen.line("Ctrl-C ends it. From here on llama-server itself says how it does.")
     sys.stdout.flush()

@@ -151,9 +151,9 @@ def _size(offer: Offer) -> str:
 
 
 LEGEND = """\
-ms a token: to write one, a line is some 12. First look: to read 1,536 tokens of a file once. Both \
-are estimates by the model's size and this machine's cores, "-" is not known; fim-lsp doctor \
-measures the model that answers."""
+Memory: at most, in GB, with the file. ms a token: to write one, a line is some 12. First look: to \
+read 1,536 tokens of a file once. Times are estimates by the model's size and this machine's \
+cores, "-" is not known; fim-lsp doctor measures the model that answers."""
 
 
 class Listed(NamedTuple):
@@ -161,12 +161,14 @@ class Listed(NamedTuple):
     A file of weights as the table shows it.
 
     *name* is that of the table of models, else the file's; *n_bytes* are those of the whole file.
-    *first_look_s* is 0 where it is not known. *missing*: bytes that an interrupted download lacks.
+    *needs* is how many bytes of memory it takes at most. That and *first_look_s* are 0 where they
+    are not known. *missing*: bytes that an interrupted download lacks.
     """
 
     name: str
     path: Path
     n_bytes: int
+    needs: int = 0
     ms_per_token: float = 0.0
     first_look_s: float = 0.0
     is_active: bool = False
@@ -188,7 +190,8 @@ def show(listed: Sequence[Listed], answers: str, stopping: Sequence[str] = ()) -
     screen = screen_on(sys.stdout)
     if listed:
         width = max(len("model"), *(len(file.name) for file in listed))
-        screen.line(f"  {'model':<{width}} {'GB':>5} {'ms a token':>11} {'first look':>11}")
+        costs = f"{'GB':>5} {'memory':>7} {'ms a token':>11} {'first look':>11}"
+        screen.line(f"  {'model':<{width}} {costs}")
         for file in listed:
             screen.line(_row(file, width))
         screen.line()
@@ -210,6 +213,7 @@ def _row(listed: Listed, width: int) -> str:
         missing = f"incomplete, {_gigabytes(listed.missing)} GB are missing"
         return f"{head}   {missing}: fim-lsp setup --get {listed.name}"
     first_look = f"{listed.first_look_s:.0f} s" if listed.first_look_s else "-"
+    head += f" {_gigabytes(listed.needs) if listed.needs else '-':>7}"
     return f"{head} {listed.ms_per_token:>11.0f} {first_look:>11}  {unbroken(str(listed.path))}"
 
 

@@ -16,11 +16,14 @@ from typing import NamedTuple
 
 from server_bridge.machine.addresses import USUAL_PORTS
 from server_bridge.process.sizing import (
+    ENGINE,
     N_CTX,
     Facts,
     Limits,
+    context,
     is_sliding,
     limits,
+    memory_of,
     state_bytes,
 )
 
@@ -85,6 +88,18 @@ def usual_threads(cores: int) -> int:
     (`programs.SPINS`).
     """
     return max(cores // 2, min(2, cores))
+
+
+def count_needs(facts: Facts, n_bytes: int, machine: Machine) -> int:
+    """
+    Return the bytes of memory that a model of *n_bytes* with these *facts* takes at most with a
+    server as it is started here; 0 where its header does not tell.
+    """
+    if not facts:
+        return 0
+    n_ctx = context(facts, N_SLOTS, N_CTX, machine.gpu or machine.memory)
+    kept = memory_of(facts, N_BATCH, N_SLOTS, machine.memory).most_kept(N_SLOTS, n_ctx)
+    return n_bytes + ENGINE + kept
 
 
 def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:

@@ -105,7 +105,7 @@ class Program:
 class Served:
     """
     The command of a llama-server that editors use; they find its *key* in *key_file*. It saves
-    states in *slots_dir*.
+    states in *slots_dir*, and *needs* so many bytes of memory at most, 0 where that is not known.
     """
 
     argv: tuple[str, ...]
@@ -113,6 +113,7 @@ class Served:
     key: str = field(repr=False)
     key_file: Path
     slots_dir: str
+    needs: int = 0
 
     @property
     def url(self) -> str:
@@ -220,8 +221,9 @@ def outside(
         facts=plan.facts or sizing.read_facts(Path(model)),
         key_file=str(key_file),
     )
-    arguments = command_line.arguments(machine, build, plan)
-    return Served((server, *arguments), plan.port, key, key_file, plan.slots_dir)
+    argv = (server, *command_line.arguments(machine, build, plan))
+    needs = command_line.count_needs(plan.facts, Path(model).stat().st_size, machine)
+    return Served(argv, plan.port, key, key_file, plan.slots_dir, needs)
 
 
 def embedded(settings: EmbeddedSettings, key: str, lock: int | None = None) -> Program:

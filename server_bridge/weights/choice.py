@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from server_bridge.process import sizing
-from server_bridge.process.command_line import N_BATCH, N_SLOTS, Machine, usual_threads
+from server_bridge.process.command_line import Machine, count_needs, usual_threads
 from server_bridge.weights.table import MODELS, MOST_MS, Offer, OfferedModel
 
 GPU_SHARE = 0.75  # of its memory for weights: contexts take an eighth, buffers and screens the rest
@@ -69,7 +68,7 @@ def _gpu_reads(chip: str) -> float:
 def _offer(model: OfferedModel, machine: Machine, path: str) -> Offer:
     by_cores = usual_threads(machine.cores) * THREAD_COUNTS
     by_gpu = APPLE_COUNTS if machine.chip else GPU_COUNTS
-    needs = _count_needs(model, machine)
+    needs = count_needs(model.facts, model.n_bytes, machine)
     memory = machine.memory if machine.chip else machine.memory + machine.gpu
     counts = by_gpu if _fits_gpu(model.n_bytes, machine) else by_cores
     return Offer(
@@ -80,13 +79,6 @@ def _offer(model: OfferedModel, machine: Machine, path: str) -> Offer:
         path=path,
         memory=0 if needs <= MOST_SHARE * memory else memory,
     )
-
-
-def _count_needs(model: OfferedModel, machine: Machine) -> int:
-    """Return the bytes of memory that *model* takes at most with a server as it is started here."""
-    of_token = sizing.memory_of(model.facts, N_BATCH, N_SLOTS, machine.memory)
-    n_ctx = sizing.context(model.facts, N_SLOTS, sizing.N_CTX, machine.gpu or machine.memory)
-    return model.n_bytes + sizing.ENGINE + of_token.most_kept(N_SLOTS, n_ctx)
 
 
 def _fits_gpu(n_bytes: int, machine: Machine) -> bool:

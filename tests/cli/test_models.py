@@ -17,7 +17,7 @@ from fim_lsp.cli import models
 from fim_lsp.cli.terminal import Screen
 from fim_lsp.settings import files
 from server_bridge import bridge
-from server_bridge.process import command_line, programs
+from server_bridge.process import command_line, programs, sizing
 from server_bridge.protocol import Health, State
 from server_bridge.weights import choice, model_files
 from server_bridge.weights.table import MODELS
@@ -99,13 +99,14 @@ def test_a_download_that_was_interrupted_says_how_to_go_on(listed: Callable[[], 
 def test_a_file_of_ones_own_has_the_time_that_its_size_makes(
     listed: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its bytes are read for each token; how many weights it has, its size does not say."""
+    """Its bytes are read for each token, and its header says what it keeps; not how many weights it has."""
     monkeypatch.setattr(programs, "usable_cores", lambda: 4)
+    monkeypatch.setattr(sizing, "physical", lambda: 16 << 30)
     path = tmp_path / "mine.gguf"
     path.write_bytes(DATA)
     os.truncate(path, 400_000_000)
     configure(f'[backend]\nkind = "embedded"\nmodel = "{path}"\n')
-    assert row(listed(), path.name).split()[2:] == ["0.4", "10", "-", str(path)]
+    assert row(listed(), path.name).split()[2:] == ["0.4", "0.8", "10", "-", str(path)]
 
 
 @pytest.mark.parametrize("named", [True, False])

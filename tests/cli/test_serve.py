@@ -68,6 +68,7 @@ def test_it_becomes_the_server(tmp_path: Path) -> None:
         cwd=tmp_path,
     ) as process:
         assert line_with(process, "config.toml").split('"')[1] == url
+        line_with(process, "GB at most, with the model's file")
         line_with(process, "Ctrl-C ends it")
         said = line_with(process, f"pid {process.pid} in {Path.home()}, no key, 1000: ")
     key_file = tmp_path / f"fim-lsp/serve-{url.rpartition(':')[2]}.key"
