@@ -10,12 +10,12 @@ once, and then each again. *story*: files of Python's library are opened, typed 
 with rests that are as long as the background needs. Memory is what smaps counts as the engine's own share (PSS) without
 the model's file, which is page cache. Both checkouts work at the same time.
 
-The story runs on a model of the same vocabulary with two narrow layers, whose keys and values are as long as those of
+The story runs on models of the same vocabulary with a few narrow layers, whose keys and values are as long as those of
 one of the model's, on a machine that counts as having as much less memory, and room for what is kept. So the tokens, and
 which of them are kept, are the model's, in a hundredth of its time. The visits are made on both models: what the narrow
 one takes after its first prompts is keys and values, so the model should take that as often as it has layers for one of
-the narrow one. In the story, 110 MiB of what it takes are the grammars' of half words, which a vocabulary makes; what is
-kept of it is told by `benchmarks.revisits`.
+the narrow one. In the story a part of what it takes is the grammars' of half words, which a vocabulary makes, not a layer:
+so it is played with two numbers of layers, and what each layer adds is the difference.
 """
 
 # ruff: noqa: PLC0415 (which checkout the imports are of is known when it runs)
@@ -47,7 +47,7 @@ FAR = {1: 17, 2: 2, 3: 3, 4: 1, 5: 2}
 RESTS = 0.5  # of the visits
 ELSEWHERE = 0.3  # of the returns are to another line
 READY_S = 300.0
-N_LAYERS = 2
+N_LAYERS = (2, 4)  # of the narrow models
 N_CHARS = 600  # of a document that is visited
 N_FIRST = 4  # visits after which an engine only takes more for keys and values
 EVERY = 10  # documents between two lines that say how far it is
@@ -227,11 +227,16 @@ async def visit(asked: Asked) -> dict[str, int]:
 WORK = {"start": start, "story": play, "visits": visit}
 
 
-def write_narrow(model: Path, path: Path) -> tuple[Path, int]:
-    """
-    Write a model with the vocabulary of *model*, and keys and values as long as in its layers; return its file, and
-    how many of these are one of its own.
-    """
+class Narrow(NamedTuple):
+    """The file of a model of *n_layers*, each as long in keys and values as one of *scale* layers of another model."""
+
+    path: Path
+    n_layers: int
+    scale: int
+
+
+def write_narrow(model: Path, folder: Path, n_layers: int) -> Narrow:
+    """Write a model of *n_layers* with the vocabulary of *model*, and keys and values as long as in its layers."""
     import gguf
 
     from tests.models import Shape, Vocabulary, write_random
@@ -240,7 +245,7 @@ def write_narrow(model: Path, path: Path) -> tuple[Path, int]:
     n_heads = known["qwen2.attention.head_count"]
     n_kv = known["qwen2.attention.head_count_kv"]
     width = known["qwen2.embedding_length"] // n_heads * n_kv
-    shape = Shape(N_LAYERS, width, n_kv, n_kv, width)
+    shape = Shape(n_layers, width, n_kv, n_kv, width)
     words = Vocabulary(
         known["tokenizer.ggml.tokens"], known["tokenizer.ggml.token_type"],
         known["tokenizer.ggml.bos_token_id"], known["tokenizer.ggml.eos_token_id"],
@@ -248,8 +253,9 @@ def write_narrow(model: Path, path: Path) -> tuple[Path, int]:
     )  # fmt: skip
     n_ctx = known["qwen2.context_length"]
     rope = known["qwen2.rope.freq_base"]
-    written = write_random(path, words, shape, n_ctx=n_ctx, seed=SEED, rope=rope)
-    return written, known["qwen2.block_count"] // N_LAYERS
+    path = folder / f"narrow-{n_layers}.gguf"
+    write_random(path, words, shape, n_ctx=n_ctx, seed=SEED, rope=rope)
+    return Narrow(path, n_layers, known["qwen2.block_count"] // n_layers)
 
 
 def run(root: Path, asked: Asked) -> dict[str, int]:
@@ -296,6 +302,40 @@ def compare(work: str, each: Sequence[dict[str, int]]) -> None:
         print(f"{work}: {shares}", flush=True)
 
 
+def tell_visits(roots: Sequence[Path], asked: Asked, narrow: Narrow) -> None:
+    """Print the memory of the visits on the model, and what it should be by the *narrow* one."""
+    whole = run_all(roots, asked)
+    compare("visits", whole)
+    visits = run_all(roots, asked._replace(model=str(narrow.path), scale=narrow.scale))
+    for here, at in zip(visits, whole, strict=True):
+        here["MiB"] = scaled(here["MiB"], here["MiB at first"], at["MiB at first"], narrow.scale)
+    print(f"visits, {narrow.scale} x what the narrow model takes: {visits}", flush=True)
+
+
+def tell_story(roots: Sequence[Path], asked: Asked, models: Sequence[Narrow]) -> None:
+    """
+    Print the tokens of the story on two narrow *models*, and the memory of the model that *asked* names: what it has
+    behind its first prompts, and what the narrow ones take from there on, layer by layer.
+    """
+    few = asked._replace(work="visits", n=N_FIRST + 1)
+    whole = [each["MiB at first"] for each in run_all(roots, few)]
+    grown = list[list[int]]()
+    for path, n_layers, scale in models:
+        first = run_all(roots, few._replace(model=str(path), scale=scale))
+        told = run_all(roots, asked._replace(model=str(path), scale=scale))
+        compare(f"story, {n_layers} layers", told)
+        pairs = zip(told, first, strict=True)
+        grown.append([then["narrow MiB"] - before["MiB at first"] for then, before in pairs])
+    one, other = models
+    n_times = (one.scale * one.n_layers - one.n_layers) / (other.n_layers - one.n_layers)
+    story = [
+        {"MiB": round(first + low + n_times * (high - low))}
+        for first, low, high in zip(whole, *grown, strict=True)
+    ]
+    print(f"story, all layers: {story}", flush=True)
+    compare("story", story)
+
+
 def measure(root: str, asked: Asked) -> None:
     """Print what the checkout at *root* does."""
     sys.path.insert(0, root)
@@ -319,23 +359,15 @@ def main() -> None:
     add("--aside", type=int, default=0, metavar="MIB", help="this one's limit of what is set aside")
     options = parser.parse_args()
     roots = [HERE, *[options.beside.resolve()] * bool(options.beside)]
-    of_model = Asked("start", str(options.model), options.visited, aside_mib=options.aside)
+    asked = Asked("start", str(options.model), options.visited, aside_mib=options.aside)
     if "start" in options.work:
-        compare("start", run_all(roots, of_model))
-    if not {"visits", "story"} & {*options.work}:
-        return
+        compare("start", run_all(roots, asked))
     with TemporaryDirectory() as folder:
-        narrow, scale = write_narrow(options.model, Path(folder) / "narrow.gguf")
-        of_narrow = of_model._replace(model=str(narrow), scale=scale)
-        whole = run_all(roots, of_model._replace(work="visits"))
-        visits = run_all(roots, of_narrow._replace(work="visits"))
-        compare("visits", whole)
-        for here, at in zip(visits, whole, strict=True):
-            here["MiB"] = scaled(here["MiB"], here["MiB at first"], at["MiB at first"], scale)
-        print(f"visits, {scale} x what the narrow model takes: {visits}", flush=True)
+        models = [write_narrow(options.model, Path(folder), n) for n in N_LAYERS]
+        if "visits" in options.work:
+            tell_visits(roots, asked._replace(work="visits"), models[0])
         if "story" in options.work:
-            of_story = of_narrow._replace(work="story", n=options.documents)
-            compare("story", run_all(roots, of_story))
+            tell_story(roots, asked._replace(work="story", n=options.documents), models)
 
 
 if __name__ == "__main__":

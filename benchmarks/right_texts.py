@@ -91,9 +91,9 @@ def files(repositories: Sequence[Path]) -> dict[str, list[tuple[Path, str]]]:
     return found
 
 
-def places(language: str, of: Sequence[tuple[Path, str]], n: int) -> Iterator[Place]:
-    """Yield *n* places of the files *of* a language, fewer where there are no more."""
-    rng = random.Random(f"{SEED} {language}")
+def places(language: str, of: Sequence[tuple[Path, str]], n: int, seed: int) -> Iterator[Place]:
+    """Yield *n* places of the files *of* a language by a *seed*, fewer where there are no more."""
+    rng = random.Random(f"{seed} {language}")
     n_found = 0
     for repository, path in rng.sample(of, len(of)):
         lines = git(repository, "show", f"HEAD:{path}").split("\n")
@@ -177,6 +177,7 @@ def main() -> None:
     add("repositories", nargs="+", type=Path)
     add("--places", type=int, default=N_PLACES, help="of each language")
     add("--languages", type=arguments.names(GRAMMARS), default=[*GRAMMARS])
+    add("--seed", type=int, default=SEED, help="of the places")
     add("--show", type=int, default=0, help="so many of the lost texts of each language")
     options = parser.parse_args()
     of = files(options.repositories)
@@ -185,7 +186,7 @@ def main() -> None:
     )
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for language in options.languages:
-        chosen = [*places(language, of[language], options.places)]
+        chosen = [*places(language, of[language], options.places, options.seed)]
         if not chosen:
             continue
         told = tell(chosen, len(chosen), lambda p: p.name)
