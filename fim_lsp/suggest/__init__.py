@@ -5,6 +5,7 @@ reasons: how a request ended, and the words for that
 lines: the layout of a line of code: indentation, brackets, comments
 cursor: the text around a cursor; the `Candidate`
 boundary: where a suggestion may stand, and where it ends
+open_ends: what closes the blocks and strings that are open at a cursor
 syntax_errors: counts the syntax errors around a cursor
 next_lines: lines that often follow a line which is an error without them
 quotes: the comments, strings and code in strings that are open where a text ends

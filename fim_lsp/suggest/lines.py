@@ -13,14 +13,14 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 TAB_COLUMNS = 4  # only compared with other widths of the same file, so any value does
 
 CLOSER = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(CLOSER.values())
 
-_ROWS: dict[str, dict[str, str]] = tomllib.loads(
+_ROWS: dict[str, dict[str, Any]] = tomllib.loads(
     (pkgutil.get_data(__package__ or "", "languages.toml") or b"").decode()
 )
 MARK_OF = {name: sign for sign, names in _ROWS["comments"].items() for name in names.split()}
@@ -31,7 +31,15 @@ BRACE = re.compile(r"\{$")
 OPENING = {  # by language; a `{` where it is not named here
     name: re.compile(how) for names, how in _ROWS["openings"].items() for name in names.split()
 }
-TICK_LANGUAGES, SHELLS, CONTINUING = (frozenset(row.split()) for row in _ROWS["words"].values())
+HEADS: dict[str, tuple[str, ...]] = {  # by language: lines that blocks begin with
+    name: tuple(heads) for names, heads in _ROWS["heads"].items() for name in names.split()
+}
+STATEMENT_ENDS = {
+    name: ends for ends, names in _ROWS["statements"].items() for name in names.split()
+}
+TICK_LANGUAGES, SHELLS, CONTINUING, VOID = (
+    frozenset(row.split()) for row in _ROWS["words"].values()
+)
 WORD = re.compile(r"\w+")
 
 

@@ -25,24 +25,26 @@ from fim_lsp.suggest.lines import (
 WITH_END = ("lua", "ruby")
 HEREDOC = re.compile(r"<<<?[-~]?['\"]?([A-Za-z_]\w*)['\"]?")
 HEREDOCS = ("php", "ruby", "shellscript")
-# A body, the end of an expression, the other half of a choice, the end of a long string.
-BRACES = ("{}", "x;", ": x;", "`;")
+# A body, the end of a statement, of an expression and of a choice.
+ENDS = ("{}", ";", "x;", ": x;", "? x : x;", "x : x;")
+BRACES = (*ENDS, "`;")  # … and of a long string
 # Code that an annotation may stand before, besides.
 NEXT = {
-    "c": ("x;", "{}", "#endif", ": x;"),
-    "cpp": ("x;", "{}", "#endif", ": x;"),
-    "csharp": ("{}", "int x;", "x;", "#endif", '";'),
+    "c": (*ENDS, "#endif"),
+    "cpp": (*ENDS, "#endif", ')";'),
+    "csharp": (*ENDS, "int x;", "#endif", '";'),
     "css": ("x {}",),
     "go": ("X()", "{}", "`"),
     "html": (">",),
-    "java": ("int x;", "{}", "x;", "{} finally {}"),
+    "java": (*ENDS, "int x;", "{} finally {}"),
     "javascript": BRACES,
     "javascriptreact": BRACES,
     "lua": ("or x", "}"),
-    "php": BRACES,
+    "php": (*BRACES, "function x() {}"),
     "python": ("def x(): pass",),
-    "rust": ("{}", "x: X,", "fn x() {}"),
-    "shellscript": ("x", "then x; fi"),
+    "ruby": ("x",),
+    "rust": ("{}", ";", "x: X,", "X,", "fn x() {}"),
+    "shellscript": ("x", "then x; fi", "do x; done"),
     "typescript": (*BRACES, "class X {}"),
     "typescriptreact": (*BRACES, "class X {}"),
 }
@@ -55,20 +57,28 @@ def add_next_lines(cursor: Cursor, text: str, rest: str) -> Iterator[str]:
     """
     begun = cursor.before + text
     white = indent(begun.rpartition("\n")[2])
-    inner = _close(cursor, begun)
-    if rest.strip() and inner:
+    inner = _close(cursor, begun, rest)
+    following = first_visible(cursor.below).lstrip()
+    is_last = following[:1] in CLOSERS or not following
+    if inner and (rest.strip() or (is_last and ")" not in inner)):  # a list, not a call
         yield f"{begun}\n{white}{inner}{rest}"
     if cursor.language in HEREDOCS and (opened := HEREDOC.search(begun)):
         yield f"{begun}{rest}\n{white}{opened[1]}"
-    following = first_visible(cursor.below).lstrip()
-    if following[:1] in CLOSERS or not following:
+    if is_last:
         for line in NEXT.get(cursor.language, ()):
             yield f"{begun}\n{white}{line}{inner}{rest}"
 
 
-def _close(cursor: Cursor, begun: str) -> str:
-    """Return the closers of the brackets and blocks that *begun* opens behind the cursor."""
-    closers = {at: CLOSER[sign] for at, sign in find_unclosed(begun, cursor.language)}
+def _close(cursor: Cursor, begun: str, rest: str) -> str:
+    """
+    Return the closers of the brackets and blocks that *begun* opens behind the cursor, but for
+    those that *rest* closes.
+    """
+    unclosed = find_unclosed(begun, cursor.language)
+    while unclosed and rest.startswith(CLOSER[unclosed[0].sign]):
+        rest = rest[1:]
+        unclosed = unclosed[1:]
+    closers = {at: CLOSER[sign] for at, sign in unclosed}
     if cursor.language in WITH_END:
         closers |= {end: "end " for end, _ in ends_of_heads(begun, cursor.language)}
     n_before = len(cursor.before)

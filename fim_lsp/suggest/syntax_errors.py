@@ -12,9 +12,10 @@ worst texts took 60 to 120 ms; without these limits they took up to 3 s.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import accumulate, takewhile
+from itertools import accumulate, product, takewhile
 from typing import NamedTuple
 
 from tree_sitter import Tree
@@ -22,21 +23,15 @@ from tree_sitter import Tree
 from fim_lsp.context.grammars import Parse, count_errors, grammar_of, parse_bytes, parser_of
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
 from fim_lsp.suggest.lines import (
-    CLOSER,
     CLOSERS,
-    SHELLS,
-    block_marks,
-    ends_of_heads,
-    find_unclosed,
+    HEADS,
     first_visible,
-    goes_on,
-    open_comment,
-    open_quote,
     opens_block,
     scanner,
     width,
     without_last_comma,
 )
+from fim_lsp.suggest.open_ends import close_blocks, close_comment, close_cut, close_quote
 
 # Characters around the cursor, in whole lines: about half of the 60 lines above, a third of the 40
 # below. Text further below changes hardly a verdict, and is parsed again for each text.
@@ -63,8 +58,7 @@ ERROR_BYTES = 25
 DEPTH = 60
 DEPTH_BYTES = 30  # a shorter node is not looked into: it takes no time, however deep it is
 
-# The words that close a block of a shell, by the last word of its head; Lua and Ruby have `end`.
-END_WORDS = {"then": "fi", "else": "fi", "do": "done", "in": "esac"}
+TEMPLATE = re.compile(r"<[%?]|\{[%{]")  # in HTML: ERB, EJS, PHP, Jinja; no grammar knows both
 NO_START = frozenset(")]}\"'`#*/")  # closers, strings and comments: the inside of something
 
 Lines = tuple[str, ...]
@@ -86,14 +80,18 @@ class SyntaxErrors:
     """The errors around a cursor; not *is_known* from the first text on that takes too long."""
 
     def __init__(self, cursor: Cursor) -> None:
-        self.is_known = True
+        around = (*cursor.above, cursor.before, *cursor.below)
+        self.is_known = cursor.language != "html" or not TEMPLATE.search("\n".join(around))
         above = tuple(_within(cursor.above[::-1], ABOVE_CHARS))
         below = tuple(_within(cursor.below, BELOW_CHARS))
-        self._lines = cursor.language, above[::-1], below
         self._depth_above = _least_depth(above, len(cursor.above), ABOVE_LINES)
         self._depth_below = _least_depth(below, len(cursor.below), BELOW_LINES)
+        self._is_cut = _is_cut(below, len(cursor.below), BELOW_LINES)
+        above = _choose_start(cursor.language, above[::-1], is_inside=self._depth_above > 0)
+        self._lines = cursor.language, above, below
         self._weight = WEIGHT.get(cursor.language, 1)
         self._operations = 0
+        self._closing: str | None = None  # what the lines around were parsed with last
 
     def n_begun(self, begun: str, rest: str) -> int:
         """
@@ -103,7 +101,7 @@ class SyntaxErrors:
         language, _, below = self._lines
         shorter = without_last_comma(begun, language)
         if shorter != begun:
-            closers = _closing_blocks(*self._lines, begun + rest)
+            closers = close_blocks(*self._lines, begun + rest)
             following = rest.strip() or closers.strip() or first_visible(below).strip()
             begun = shorter if following[:1] in CLOSERS else begun
         return self.n(begun + rest)
@@ -118,8 +116,8 @@ class SyntaxErrors:
         if len(here) > HERE_CHARS or self._leaves_sight(here):
             self.is_known = False
             return 0
-        here += _closing_comment(*self._lines, here)
-        closers = _closing_blocks(*self._lines, here)
+        here += close_comment(*self._lines, here)
+        closers = close_blocks(*self._lines, here)
         n_found = self._n(here + closers)
         if n_found and closers.startswith("\n}"):  # of `if (x)`, the body comes in the next line
             n_found = min(n_found, self._n(f"{here}\n;{closers}"))
@@ -137,10 +135,13 @@ class SyntaxErrors:
         )
 
     def _n(self, here: str) -> int:
-        closing = _closing_quote(*self._lines, here)
+        closing = close_quote(*self._lines, here)
+        closing += close_cut(*self._lines, here) if self._is_cut else ""
         around = _around(*self._lines, closing)
         n_found, operations = _n_errors(*self._lines, closing, here)
-        self._operations = self._operations or around.parse.operations
+        if closing != self._closing:
+            self._closing = closing
+            self._operations += around.parse.operations
         self._operations += operations
         self.is_known &= n_found >= 0 and self._operations * self._weight <= ALL_OPERATIONS
         return max(0, n_found)
@@ -151,8 +152,40 @@ def _least_depth(seen: Lines, n_lines: int, most: int) -> int:
     Return the least depth of the lines *seen*, of *n_lines*; 0 where those are all that there are,
     fewer than *most*.
     """
-    is_cut = len(seen) < n_lines or n_lines == most
-    return min((width(line) for line in seen if line.strip()), default=0) if is_cut else 0
+    depths = [width(line) for line in seen if line.strip()]
+    return min(depths, default=0) if _is_cut(seen, n_lines, most) else 0
+
+
+def _is_cut(seen: Lines, n_lines: int, most: int) -> bool:
+    """Return whether *seen* are fewer than the *n_lines*, or these as many as are ever given."""
+    return len(seen) < n_lines or n_lines == most
+
+
+@lru_cache(maxsize=16)
+def _choose_start(language: str, above: Lines, *, is_inside: bool) -> Lines:
+    """
+    Return the lines *above* from where they have the fewest errors, as they may begin within a
+    string; where they begin inside a block, below a line that such a block begins with.
+    """
+    if grammar_of(language) is None:
+        return above
+    starts = sorted({_first(above, language, quote) for quote in ("", '"""\n')})
+    heads = ((), *((head,) for head in HEADS.get(language, ()))) if is_inside else ((),)
+    choices = [head + above[start:] for start, head in product(starts, heads)]
+    best = choices[0]
+    fewest = 1 << 30
+    operations = 0
+    for lines in choices if len(choices) > 1 else ():
+        closers = close_blocks(language, lines, (), "")
+        closing = close_quote(language, lines, (), closers)
+        n_found, used = _n_errors(language, lines, (), closing, closers)
+        operations += used
+        if 0 <= n_found < fewest:
+            best = lines
+            fewest = n_found
+        if not fewest or operations > OPERATIONS // 3:
+            break
+    return best
 
 
 def _within(lines: Lines, n_chars: int) -> Iterator[str]:
@@ -188,64 +221,7 @@ def _n_found(parse: Parse) -> int:
 
 @lru_cache(maxsize=16)
 def _around(language: str, above: Lines, below: Lines, closing: str) -> Around:
-    """
-    Return the lines from where they make most sense, as they may begin within a string; *closing*
-    at their end.
-    """
-    starts = {_first(above, language, quote) for quote in ("", '"""\n')}
-    choices: list[Around] = []
-    for start in sorted(starts):
-        choices.append(_parse_around(language, above[start:], below, closing))
-        if choices[-1].parse.tree is None:
-            break
-    return min(choices, key=lambda around: _n_found(around.parse))
-
-
-def _closing_quote(language: str, above: Lines, below: Lines, here: str) -> str:
-    """
-    Return the text that closes a long string that goes on below: an error there would hide all
-    others.
-    """
-    quote = open_quote("\n".join((*above, here, *below)), language)
-    return quote if len(quote) > 1 else ""
-
-
-def _closing_comment(language: str, above: Lines, below: Lines, here: str) -> str:
-    """
-    Return what closes the comment that *here* ends within, where the lines below do not before
-    they open another: what follows is code, and each line of the comment would be one.
-    """
-    closing = open_comment("\n".join((*above, here)), language)
-    following = "\n".join(below)
-    (opening, _) = block_marks(language)
-    return "" if closing and closing in following.partition(opening)[0] else closing
-
-
-@lru_cache(maxsize=64)
-def _closing_blocks(language: str, above: Lines, below: Lines, here: str) -> str:
-    """
-    Return what closes the blocks that *here* opens, and the blocks and brackets above it, where the
-    lines below do not: a user who types line by line has not come to them yet.
-    """
-    text = "\n".join((*above, here))
-    following = first_visible(below)
-    n_above = len(text) - len(here)
-    next_width = width(following)
-    unclosed = find_unclosed(text, language)[-DEPTH:]
-    closers = {at: CLOSER[sign] for at, sign in unclosed if sign == "{" or at < n_above}
-    if language in ("lua", "ruby", *SHELLS):
-        for end, last in ends_of_heads(text, language):
-            closers[end] = f"\n{END_WORDS.get(last, '') if language in SHELLS else 'end'}"
-
-    def is_open(at: int) -> bool:
-        depth = width(text[text.rfind("\n", 0, at) + 1 : at + 1])
-        return next_width < depth or (next_width == depth and not goes_on(following))
-
-    found = "".join(closers[at] for at in takewhile(is_open, sorted(closers, reverse=True)))
-    return found and f"\n{found}"  # not behind a comment
-
-
-def _parse_around(language: str, above: Lines, below: Lines, closing: str) -> Around:
+    """Return the lines around, with *closing* at their end."""
     before = "".join(f"{line}\n" for line in above).encode("utf-8", "replace")
     after = ("\n" + "\n".join(below) + closing).encode("utf-8", "replace")
     return Around(before, after, parse_in_stages(language, before + after))

@@ -327,7 +327,17 @@ NEXT_LINES: list[Row] = [
     ("rust", "struct A {\n    #[se▮\n}", "rde(default)]", "rde(default)]"),
     ("go", "package p\n\nfunc f() {\n\ta.▮\n}", "Get().", "Get()."),
     ("html", "<p>\n  <l▮", "ink", "ink"),
+    ("rust", "fn f() {\n    let x = ▮\n}", "editor", "editor"),
+    ("csharp", "class A\n{\n    pub▮\n}", "lic string B() => c is null", "lic string B() => c is null"),
+    ("typescript", "type A▮", "<S> = B extends keyof S", "<S> = B extends keyof S"),
+    ("php", "<?php\n\nclass A\n{\n    #▮\n}", "[Test]", "[Test]"),
+    ("ruby", "def f\n  (a ▮", "&& b) ||", "&& b) ||"),
+    ("shellscript", "for x▮", " in a b", " in a b"),
+    ("cpp", "void f() {\n    auto x = ▮\n}", 'R"(', 'R"('),
+    ("python", 'x = {\n    "a▮"\n}', 'b": [', 'b": ['),
+    ("html", '<body>\n  <div class="a▮', 'b">', 'b">'),
     # The editor has closed what the text begins a block in.
+    ("lua", 'require("a▮")', 'b").setup({', 'b").setup({'),
     ("javascript", "test('it'▮)", ", function () {", ", function () {"),
     ("javascript", "test('it▮')", " runs', () => {", " runs', () => {"),
     ("javascript", "test('it'▮)\nf()", ", function () {", ", function () {"),
@@ -341,6 +351,11 @@ NEXT_LINES: list[Row] = [
     ("javascript", "test('it'▮)", ", => => {", ""),
     ("python", "import a\n\n@▮", "= = b", ""),
     ("css", "a▮", " } } ,", ""),
+    ("html", '<body>\n  <div class="a▮', '"" b>', ""),
+    ("python", 'x = {\n    "a▮"\n}', 'b": [,', ""),
+    # A template has two languages, and half of a comment's mark is not said again by its other half.
+    ("html", "<ul>\n  <% a.each(function(b▮", "){ %>", "){ %>"),
+    ("lua", "-▮", "- a comment", "- a comment"),
 ]  # fmt: skip
 
 

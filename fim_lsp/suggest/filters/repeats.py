@@ -67,6 +67,8 @@ def _find_marks_again(cursor: Cursor, text: str) -> int:
         return len(line)  # `#Return`, where a space need not follow
     typed = _list_marks(line)
     said = _list_marks(text)
+    if line != comment and comment.startswith(line):
+        return 0  # half of one, as the `-` of `--`
     if not typed or typed[-1][1] < len(line) or (line == "#" and not comment):
         return 0  # what stands there is more than marks; `##` is a heading
     for n in range(min(len(typed), len(said)), 0, -1):

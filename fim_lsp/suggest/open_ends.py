@@ -1,0 +1,130 @@
+"""
+What closes the strings, comments and blocks that are open at a cursor, or where the lines below it
+are cut. Pure.
+
+A user who writes from the top has not closed them yet, and what is cut is closed out of sight:
+without its end, a grammar calls all of it an error, and none of a suggestion's would show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import takewhile, zip_longest
+
+from fim_lsp.suggest.lines import (
+    CLOSER,
+    SHELLS,
+    STATEMENT_ENDS,
+    VOID,
+    Bracket,
+    block_marks,
+    ends_of_heads,
+    find_unclosed,
+    first_visible,
+    goes_on,
+    open_comment,
+    open_quote,
+    width,
+)
+
+MOST = 60  # brackets that are closed; a text with more open ones is not parsed
+
+# The words that close a block of a shell, by the last word of its head; Lua and Ruby have `end`.
+END_WORDS = {"then": "fi", "else": "fi", "do": "done", "in": "esac"}
+
+# In TypeScript, elsewhere than where a line begins, it may be a type or less-than.
+JSX = re.compile(r"(?m)(?:^[ \t]*<(?=[^/])|<(?=/))(?P<closes>/?)(?P<name>[\w:.-]*)(?:=>|[^<>])*>")
+TAGS = {
+    "html": re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z][\w:.-]*)[^<>]*>"),
+    "javascriptreact": JSX,
+    "typescriptreact": JSX,
+}
+
+Lines = tuple[str, ...]
+
+
+def close_quote(language: str, above: Lines, below: Lines, here: str) -> str:
+    """
+    Return the text that closes a long string that goes on below: an error there would hide all
+    others.
+    """
+    quote = open_quote("\n".join((*above, here, *below)), language)
+    return quote if len(quote) > 1 else ""
+
+
+def close_comment(language: str, above: Lines, below: Lines, here: str) -> str:
+    """
+    Return what closes the comment that *here* ends within, where the lines below do not before
+    they open another: what follows is code, and each line of the comment would be one.
+    """
+    closing = open_comment("\n".join((*above, here)), language)
+    following = "\n".join(below)
+    (opening, _) = block_marks(language)
+    return "" if closing and closing in following.partition(opening)[0] else closing
+
+
+@lru_cache(maxsize=64)
+def close_blocks(language: str, above: Lines, below: Lines, here: str) -> str:
+    """
+    Return what closes the blocks that *here* opens, and the blocks and brackets above it, where the
+    lines below do not: a user who types line by line has not come to them yet.
+    """
+    text = "\n".join((*above, here))
+    following = first_visible(below)
+    closes = goes_on(following) or following.lstrip().startswith("</")
+    n_above = len(text) - len(here)
+    next_width = width(following)
+    unclosed = find_unclosed(text, language)
+    closers = _find_closers(
+        text, language, (each for each in unclosed if each.sign == "{" or each.at < n_above)
+    )
+
+    def is_open(at: int) -> bool:
+        depth = width(text[text.rfind("\n", 0, at) + 1 : at + 1])
+        return next_width < depth or (next_width == depth and not closes)
+
+    return _join(closers, takewhile(is_open, sorted(closers, reverse=True)), language)
+
+
+def close_cut(language: str, above: Lines, below: Lines, here: str) -> str:
+    """Return what closes all that is open at the end of the lines *below*, which are cut there."""
+    text = "\n".join((*above, here, *below))
+    closers = _find_closers(text, language, find_unclosed(text, language))
+    return _join(closers, sorted(closers, reverse=True), language)
+
+
+def _find_closers(text: str, language: str, unclosed: Iterable[Bracket]) -> dict[int, str]:
+    """Return what closes the brackets *unclosed*, words and elements, by their places in *text*."""
+    closers = {at: CLOSER[sign] for at, sign in [*unclosed][-MOST:]}
+    if language in ("lua", "ruby", *SHELLS):
+        for end, last in ends_of_heads(text, language):
+            closers[end] = f"\n{END_WORDS.get(last, '') if language in SHELLS else 'end'}"
+    for at, name in _list_open_elements(text, TAGS[language]) if language in TAGS else ():
+        closers[at] = f"</{name}>"
+    return closers
+
+
+def _list_open_elements(text: str, tag: re.Pattern[str]) -> list[tuple[int, str]]:
+    """Return the places and names of the elements whose end tags are not in *text*."""
+    opened: list[tuple[int, str]] = []
+    for match in tag.finditer(text):
+        name = match["name"]
+        if not match["closes"]:
+            if name not in VOID and not match[0].endswith("/>"):
+                opened.append((match.start("name"), name))
+        elif any(name == other for _, other in opened):
+            while opened.pop()[1] != name:
+                pass  # `<li>` needs no end tag
+    return opened
+
+
+def _join(closers: Mapping[int, str], places: Iterable[int], language: str) -> str:
+    """Return the closers of *places* from a new line on, with what ends a statement behind them."""
+    found = [closers[at] for at in places]
+    text = ""
+    for closer, following in zip_longest(found, found[1:], fillvalue="}"):
+        is_statement = following == "}" and closer in STATEMENT_ENDS.get(language, ())
+        text += f"{closer};" if is_statement else closer
+    return text and f"\n{text}"  # not behind a comment
