@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-TAB_COLUMNS = 4  # only compared with other widths of the same file, so any value does
+TAB_COLUMNS = 8  # where tabs and spaces are mixed, it is most often that
 
 CLOSER = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(CLOSER.values())
@@ -37,7 +37,7 @@ HEADS: dict[str, tuple[str, ...]] = {  # by language: lines that blocks begin wi
 STATEMENT_ENDS = {
     name: ends for ends, names in _ROWS["statements"].items() for name in names.split()
 }
-TICK_LANGUAGES, SHELLS, CONTINUING, VOID = (
+TICK_LANGUAGES, SHELLS, CONTINUING, WITHOUT_END = (
     frozenset(row.split()) for row in _ROWS["words"].values()
 )
 WORD = re.compile(r"\w+")

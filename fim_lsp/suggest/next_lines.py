@@ -40,11 +40,11 @@ NEXT = {
     "javascript": BRACES,
     "javascriptreact": BRACES,
     "lua": ("or x", "}"),
-    "php": (*BRACES, "function x() {}"),
+    "php": (*BRACES, "function x() {}", "';", '";'),
     "python": ("def x(): pass",),
     "ruby": ("x",),
     "rust": ("{}", ";", "x: X,", "X,", "fn x() {}"),
-    "shellscript": ("x", "then x; fi", "do x; done"),
+    "shellscript": ("x", "then x; fi", "do x; done", "{ x; }", 'x"', "x'"),
     "typescript": (*BRACES, "class X {}"),
     "typescriptreact": (*BRACES, "class X {}"),
 }

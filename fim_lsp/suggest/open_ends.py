@@ -17,7 +17,7 @@ from fim_lsp.suggest.lines import (
     CLOSER,
     SHELLS,
     STATEMENT_ENDS,
-    VOID,
+    WITHOUT_END,
     Bracket,
     block_marks,
     ends_of_heads,
@@ -101,18 +101,19 @@ def _find_closers(text: str, language: str, unclosed: Iterable[Bracket]) -> dict
     if language in ("lua", "ruby", *SHELLS):
         for end, last in ends_of_heads(text, language):
             closers[end] = f"\n{END_WORDS.get(last, '') if language in SHELLS else 'end'}"
-    for at, name in _list_open_elements(text, TAGS[language]) if language in TAGS else ():
+    for at, name in _list_open_elements(text, language):
         closers[at] = f"</{name}>"
     return closers
 
 
-def _list_open_elements(text: str, tag: re.Pattern[str]) -> list[tuple[int, str]]:
+def _list_open_elements(text: str, language: str) -> list[tuple[int, str]]:
     """Return the places and names of the elements whose end tags are not in *text*."""
     opened: list[tuple[int, str]] = []
-    for match in tag.finditer(text):
+    without_end = WITHOUT_END if language == "html" else ()
+    for match in TAGS[language].finditer(text) if language in TAGS else ():
         name = match["name"]
         if not match["closes"]:
-            if name not in VOID and not match[0].endswith("/>"):
+            if name.lower() not in without_end and not match[0].endswith("/>"):
                 opened.append((match.start("name"), name))
         elif any(name == other for _, other in opened):
             while opened.pop()[1] != name:

@@ -58,7 +58,7 @@ ERROR_BYTES = 25
 DEPTH = 60
 DEPTH_BYTES = 30  # a shorter node is not looked into: it takes no time, however deep it is
 
-TEMPLATE = re.compile(r"<[%?]|\{[%{]")  # in HTML: ERB, EJS, PHP, Jinja; no grammar knows both
+TEMPLATE = re.compile(r"<[%?]|\{[%{]")  # ERB, EJS, PHP, Jinja
 NO_START = frozenset(")]}\"'`#*/")  # closers, strings and comments: the inside of something
 
 Lines = tuple[str, ...]
@@ -80,8 +80,7 @@ class SyntaxErrors:
     """The errors around a cursor; not *is_known* from the first text on that takes too long."""
 
     def __init__(self, cursor: Cursor) -> None:
-        around = (*cursor.above, cursor.before, *cursor.below)
-        self.is_known = cursor.language != "html" or not TEMPLATE.search("\n".join(around))
+        self.is_known = not _is_template(cursor)
         above = tuple(_within(cursor.above[::-1], ABOVE_CHARS))
         below = tuple(_within(cursor.below, BELOW_CHARS))
         self._depth_above = _least_depth(above, len(cursor.above), ABOVE_LINES)
@@ -145,6 +144,15 @@ class SyntaxErrors:
         self._operations += operations
         self.is_known &= n_found >= 0 and self._operations * self._weight <= ALL_OPERATIONS
         return max(0, n_found)
+
+
+def _is_template(cursor: Cursor) -> bool:
+    """Return whether the cursor stands in HTML that code is mixed with: no grammar knows both."""
+    above = "\n".join(cursor.above)
+    if cursor.language == "php":
+        return len(cursor.above) < ABOVE_LINES and "<?" not in above
+    around = "\n".join((above, cursor.before, *cursor.below))
+    return cursor.language == "html" and bool(TEMPLATE.search(around))
 
 
 def _least_depth(seen: Lines, n_lines: int, most: int) -> int:

@@ -356,6 +356,10 @@ NEXT_LINES: list[Row] = [
     # A template has two languages, and half of a comment's mark is not said again by its other half.
     ("html", "<ul>\n  <% a.each(function(b▮", "){ %>", "){ %>"),
     ("lua", "-▮", "- a comment", "- a comment"),
+    ("php", "<?▮\n\nclass A\n{\n    public $a\n}", "php", "php"),
+    ("shellscript", "ssh a▮", ' "cd b', ' "cd b'),
+    ("shellscript", "function a▮", "b()", "b()"),
+    ("html", "<p>\n<img src=a hei▮\n<p>\n<p>", "ght=3><p>", "ght=3><p>"),
 ]  # fmt: skip
 
 

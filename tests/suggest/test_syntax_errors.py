@@ -32,6 +32,7 @@ from fim_lsp.suggest.syntax_errors import SyntaxErrors
         ("json", ("[", "  {"), '    "a": [', ("      1,",) * (BELOW_LINES - 1) + ("      1",)),
         ("python", ("It is `a`.", '"""', "def f():", '    """It is `b`'), "    and `c`", ()),
         ("html", ("<body>", "  <ul>"), "    <li>a", ("  </ul>",)),
+        ("shellscript", ("if a", "    then"), "\tb", ()),
         ("typescriptreact", ("const a = (", "  <p>"), "    {b}", ()),
     ],
 )
