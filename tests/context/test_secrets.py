@@ -182,6 +182,18 @@ usuario,contraseña¶bob,@@
 - value: @@¶  name: MYSQL_PASSWORD
 app.secret_key = "my @@ is orange"
 jwt.sign({ id }, '@@', { expiresIn: '1h' });
+host smtp.x.example¶user bob¶password       sechs @@ am Meer
+{password, <<"Moosbeere-@@">>}
+[14:03] mirjam: user staging, wachtwoord is @@33
+// credenziali: utente demo, password @@&Limone
+The login is¶qa@barnacle.app / @@ - please
+COPY a (id, pass, at) FROM stdin;¶1	@@	2021
+INSERT INTO u (id, pass) VALUES¶(1, '@@');
+export RESTIC_PASSWORD="drei Nuesse fuer @@"
+weboptions('Username','messnetz','Password','Pegel_@@5');
+gc_pass TYPE string VALUE '@@#2016'.
+User	PW¶me	@@
+("libera" nickserv "fenwick" "@@")
 """.strip().split("\n")
 NO_CHOICE = """
 password: "auth.errors.blank"
@@ -214,6 +226,17 @@ Password: ask Peter
 API_KEY = "my-key"
 File.join(Dir.pwd, 'rubocop_cache')
 contextKey("session")
+ 5c7b2e1a9f8d3c4b6a7e8f9d0c1b2a3948576655 vendor/auth-tokens (heads/main)
+100644 blob 83db48f1b2c3d4e5f60718293a4b5c6d7e8f9012	src/auth.py
+"v=DKIM1; k=rsa; "¶"p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAI7rKHOsR6O7maXuhjfUVumVu8MX0rICSKVVwvedYp3lZRlvaGy4FG"¶"l7AfBxdtO66UNEig3pIoJaQrrxBZcbHjgmxOx3kznNlyFh4w9Qsa7ZnDJ6WJvGzV0cRxXQkZyURmxZc5c7lnT10fCHEtdHfz"
+"passwordHelper": "8文字以上で入力してください"
+aws_access_key_id = AKIAIOSFODNN7EXAMPLE
+encryptedData:¶  password: AgCk3v9xQz0mWc7bT5nR1yLpXa8fVd2h
+/* NIST SP 800-38A */¶const char *key = "2b7e151628aed2a6abf7158809cf4f3c";
+# secp256k1¶Gx = 0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798
+<v-text-field v-model="password" :type="show ? 'text' : 'password'"/>
+W _ZN4auth13PasswordStore10hash_valueERKNSt7__cxx1112basic_stringIcSt11
+[FEN "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR b KQkq - 3 3"]
 --password PASSWORD
 token = require('plugin.completion.brackets.semantic')
 """.strip().split("\n")

@@ -43,8 +43,13 @@ def is_phrase(value: str, *, short: bool = False) -> bool:
     return (
         (_CHOSEN if short else _PHRASE).fullmatch(value) is not None
         and _PROSE.isdisjoint(value.lower().replace("-", " ").split())
-        and (value.count(" ") >= _MNEMONIC or not is_placeholder(value))
+        and (value.count(" ") >= _MNEMONIC or not any(map(_says_nothing, value.split())))
     )
+
+
+def _says_nothing(word: str) -> bool:
+    """Return whether most of a *word* is a placeholder."""
+    return is_placeholder(word) and not hides_word(word)
 
 
 def is_given(value: str) -> bool:
@@ -60,7 +65,9 @@ def is_word(value: str) -> bool:
     the password of a user who chose a word.
     """
     word = value.rstrip("!$#*@%^&")
-    plain = word.isalpha() and word.lower() not in _SAID and not _CAMEL.match(word)
+    if word.lower() in _SAID:
+        return False
+    plain = word.isalpha() and not _CAMEL.match(word)
     return is_joined(word) or (plain and hides_word(word))
 
 

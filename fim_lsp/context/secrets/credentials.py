@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.chosen import is_chosen, is_given, is_sentence
+from fim_lsp.context.secrets.settings import is_setting
 from fim_lsp.context.secrets.values import (
     MARKS,
     NAMES,
@@ -73,6 +74,7 @@ _OPEN_LONG = re.compile(_START + r"([A-Za-z0-9+/_-]{12,200})\Z")
 _AROUND = 120  # characters of a line on both sides that are looked at
 _PUBLIC = re.compile("|".join(NAMES["public_lines"]))
 _NEAR = re.compile("|".join(NAMES["secret_lines"]))
+_ABOVE = 500  # in front of a literal in a line of its own
 _ALONE = 4  # oddities of a long value; twice as many where all its letters are of one case
 _BARE = 32  # characters of one that stands in no quotes
 _HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
@@ -82,19 +84,18 @@ _LINE = re.compile("|".join(f"(?:{row})" for row in PLACES["lines"]), re.MULTILI
 _COMMENT = re.compile(
     "|".join(f"(?:{row})" for row in PLACES["comments"]), re.MULTILINE | re.IGNORECASE
 )
+_PHRASE = re.compile(PIECES["<phrase>"])
 _TELLS = (
-    "passw",
-    "passphrase",
-    "kennwort",
-    "pw",
-    "login",
-    "log in",
-    "cred",
-    "account",
+    "passw", "passphrase", "pass_phrase", "kennwort", "pw", "login", "log in", "cred", "account",
     *NAMES["abroad_words"],
-)
+)  # fmt: skip
+_NAMED = ("pass", "secret", "token", "pwd", "key")  # of columns
+_NEAR_LINE = 240  # characters on either side of a word
 # A table with a name for each column, and its rows.
 _TABLE = re.compile(PIECES["<table>"])
+_INSERT = re.compile(PIECES["<insert>"])
+_VALUE = re.compile(r"(?:'([^'\n]{0,300})'|[^\s,()'][^,()'\n]{0,100})(?=[ \t]{0,4}(?:,|\Z))")
+_COPIED = re.compile(r"([^\t\n]{1,300})(?:\t|\Z)")
 _CELL = re.compile(r"\"([^\"\n]{0,300})\"(?=[,;\t|]|\Z)|([^,;\t|]{0,300})")
 _SECRET_COLUMN = re.compile(PIECES["<secret column>"])
 _URL_PASSWORD = re.compile(r"://([^\s:/@\"'<>]{0,64}):([^\s/\"'<>]{2,255})@")
@@ -112,7 +113,7 @@ _PLACEHOLDER = re.compile(PIECES["<no password>"])
 _LETTERS = re.compile("[a-z]{2,}")
 _WORDS = {  # with the letters of each that are looked for first
     word: max(_LETTERS.findall(word), key=len, default="")
-    for word in (*_TELLS, *(word for form in _FORMS for word in form.words))
+    for word in (*_TELLS, *_NAMED, "stdin;", *(word for form in _FORMS for word in form.words))
 }
 
 
@@ -132,8 +133,10 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
     for line in _LINE.finditer(text):
         if is_given(line[line.lastindex or 0]):
             yield Span(*line.span(line.lastindex or 0), "password in a line of its format")
-    yield from _comments(text, lower, here)
-    yield from _cells(text, lower)
+    lines = [*_find_lines(lower, here.intersection(_TELLS))]
+    yield from _comments(text, lines)
+    yield from _cells(text, lower, [*lines, *_find_lines(lower, here.intersection(_NAMED))])
+    yield from _insert(text, lower) if here & {"values", "stdin;"} else ()
     yield from _long_values(text, lower)
     for address in _ADDRESS.finditer(text):
         source = _IN_FRONT.search(text, max(0, address.start() - _SOURCE), address.start())
@@ -141,17 +144,24 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
             yield Span(*source.span(2), "password of a data source")
 
 
-def _comments(text: str, lower: str, here: set[str]) -> Iterator[Span]:
-    """Yield what comments and prose tell of a password, each line once."""
-    lines = {}
-    for word in here.intersection(_TELLS):
+def _find_lines(lower: str, words: set[str]) -> Iterator[tuple[int, int]]:
+    """Yield the lines that have one of *words*, of a long one what is near: each once a word."""
+    for word in words:
         at = lower.find(word)
         while at >= 0:
-            start = max(lower.rfind("\n", 0, at) + 1, at - _AROUND)
-            end = lower.find("\n", at, at + 2 * _AROUND)
-            lines[start] = at + 2 * _AROUND if end < 0 else end
-            at = lower.find(word, lines[start])
-    for start, end in lines.items():
+            start = max(lower.rfind("\n", 0, at) + 1, at - _NEAR_LINE)
+            end = lower.find("\n", at, at + _NEAR_LINE)
+            end = at + _NEAR_LINE if end < 0 else end
+            yield start, end
+            at = lower.find(word, end)
+
+
+def _comments(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[Span]:
+    """Yield what comments, prose and settings tell of a password in words."""
+    for start, end in {*lines}:
+        words = _PHRASE.match(text, start, end)
+        if words and is_sentence(words[1]) and is_setting(text, *words.span(1)):
+            yield Span(*words.span(1), "passphrase in settings")
         told = _COMMENT.search(text, start, end)
         if told and is_chosen(told[told.lastindex or 0]):
             yield Span(*told.span(told.lastindex or 0), "password in prose")
@@ -172,7 +182,8 @@ def _is_long_secret(value: str, lower: str, start: int, end: int) -> bool:
     before = lower[max(lower.rfind("\n", 0, start) + 1, start - _AROUND) : start]
     behind = lower[end : end + _AROUND if line_end < 0 else line_end]
     # Of a literal in a line of its own, the line above may tell.
-    above = lower[max(0, start - _AROUND) : start] if before.strip() in {'"', "'", "`"} else before
+    alone = before.strip() in {'"', "'", "`"}
+    above = lower[max(0, start - _ABOVE) : start] if alone else before
     if odd < _ALONE or is_uuid(value[-36:]) or _PATH.match(value) or _PUBLIC.search(above):
         return False
     near = any(map(_NEAR.search, (above, lower[start:end], behind)))
@@ -186,11 +197,12 @@ def _is_long_secret(value: str, lower: str, start: int, end: int) -> bool:
     return (near and long) or ((near or quoted or bare) and is_mixed(value, kinds=3))
 
 
-def _cells(text: str, lower: str) -> Iterator[Span]:
+def _cells(text: str, lower: str, lines: Iterable[tuple[int, int]]) -> Iterator[Span]:
     """Yield the passwords and tokens in tables of values that commas or their like divide."""
     done = 0
-    for head in _TABLE.finditer(lower):
-        if head.start() < done:
+    for start, _ in sorted({*lines}):
+        head = _TABLE.match(lower, start) if start >= done else None
+        if head is None:
             continue
         names = re.split(r"[,;\t|]", head[0].strip())
         columns = {
@@ -208,6 +220,22 @@ def _cells(text: str, lower: str) -> Iterator[Span]:
                 if is_chosen(value) or oddities(value) >= _RANDOM:
                     yield Span(*spans[n], "column of a table")
             done = end + 1
+
+
+def _insert(text: str, lower: str) -> Iterator[Span]:
+    """Yield the passwords and tokens in rows that SQL inserts, also by `COPY … FROM stdin`."""
+    for head in _INSERT.finditer(lower):
+        names = [name.strip(' "`[]') for name in head[1].split(",")]
+        columns = [n for n, name in enumerate(names) if _SECRET_COLUMN.fullmatch(name)]
+        cell, row = (_COPIED, "\n") if head[2] else (_VALUE, ")")
+        end = min(len(text), head.end() + _ROW)
+        at = head.end()
+        while columns and (stop := lower.find(row, at, end)) >= 0 and lower[at:stop].strip(" ,\n;"):
+            cells = [*cell.finditer(text, at, stop)]
+            for n in columns if len(cells) == len(names) else ():
+                if is_chosen(cells[n][1] or ""):
+                    yield Span(*cells[n].span(1), "value of a row")
+            at = stop + 1
 
 
 def _split(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -98,7 +98,7 @@ def fields(text: str, lower: str) -> Iterator[Span]:
     for field in _find(text, lower, WHOLE, literals):
         tells = ABROAD.search(lower, field.start, field.end)  # a text that tells of a password
         value = text[field.start : field.end]
-        if field.end <= done or tells or _repeats(text, field, value):
+        if field.end <= done or tells or _IDEOGRAM.search(value) or _repeats(text, field, value):
             continue
         if is_secret(field, value):
             done = _whole_end(text, field)
@@ -138,6 +138,7 @@ def _find(
             continue
         telling = text[word.start() : word.end()].isupper() or word[0] in {"secret", "psk", "key"}
         owned = _OWNED.search(lower, max(0, word.start() - _NEAR), name.end("rest")) is not None
+        owned |= telling and named is Rank.PASSWORD
         field = partial(
             Field, named, name=word.start(), rest=name["rest"], telling=telling, owned=owned
         )
@@ -200,6 +201,9 @@ _SAME = {"", "_base", "_key", "_key_base", "_value"}  # behind a word that tells
 
 
 _SHORT_WORD = 6
+_IDEOGRAM = re.compile(
+    "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+)  # a text: no password is typed so
 _OWNED = re.compile(  # `session_secret`, `SECRET_KEY`
     r"(?:[a-z\d][_.-]?secret|secret[_.-]?key(?:[_.-]?base)?|passphrase|pass[_-]phrase"
     r"|(?:master|signing|cookie|encryption|jwt)[_.-]?key)\Z"

@@ -171,7 +171,7 @@ def _string_pattern(*, whole: bool) -> str:
         + (f"(?![ \t]){closing}{maybe}" if maybe else closing) * whole
         for n, (opening, closing, maybe) in enumerate(rows, 1)
     )
-    return rf"[a-z%@$#]{{0,3}}\(?\\{{0,2}}(?:{'|'.join(patterns)})"
+    return rf"(?:<<)?[a-z%@$#]{{0,3}}\(?\\{{0,2}}(?:{'|'.join(patterns)})"
 
 
 WHOLE = _forms(whole=True)

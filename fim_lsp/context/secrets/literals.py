@@ -50,7 +50,9 @@ _FALLBACK = re.compile(PIECES["<fallback>"] + _PREFIX)
 _DEFAULT = re.compile(PIECES["<chosen>"] + _PREFIX)
 
 
-_MAY_TELL = re.compile(r"\d|[a-z][!@#%^*?~$&][a-z]")  # a secret that is not letters only
+_MAY_TELL = re.compile(
+    r"\d|[a-z][!@#%^*?~$&][a-z]|[a-z]{3}[-_.][a-z]{3}"
+)  # a secret that is not letters only
 
 
 class Literal(NamedTuple):

@@ -266,7 +266,7 @@ def _rest(text: str, ends: set[int]) -> Iterator[Span]:
 
 def _plain(text: str) -> Iterator[Span]:
     lower = lower_case(text)
-    yield from tokens(text)
+    yield from (span for span in tokens(text) if "EXAMPLE" not in text[span.start : span.end])
     for span in itertools.chain(fields(text, lower), credentials(text, lower)):
         if not is_public(text, span.start, span.end):
             yield span

@@ -83,6 +83,7 @@ _REFERENCE_CHARS = re.compile(r"[$%{}<]")
 _REFERENCE = re.compile("|".join(NAMES["references"]))
 _SYNTAX_CHARS = re.compile(r"[$%(){}<>:*\\\[@&!]|^[~.]{0,2}/|-\d\dT|^0x|^[;,\]]")
 _SYNTAX = re.compile("|".join(NAMES["descriptions"]))
+_DIGITS = 12  # that no number in code has
 _IRREGULAR_NAME = 2  # oddities that the name of a variable does not have
 _IRREGULAR = 3  # oddities with which a value is random, whatever syntax its signs look like
 
@@ -133,7 +134,9 @@ def is_password(value: str) -> bool:
     enough where a name says password.
     """
     value = value[:JUDGED]
-    if value.isdigit() or is_reference(value):
+    if value.isdigit():
+        return len(value) >= _DIGITS and hides_some(value)
+    if is_reference(value):
         return False
     part = _without_references(value)
     rest = _without_words(part)
@@ -228,13 +231,14 @@ _HASH = re.compile(r"(?:0x)?(?:[0-9a-f]{12,128}|[0-9A-F]{12,128})\Z")
 _ENCODED = re.compile(r"[\w+/-]{20,4000}={0,2}\Z")  # in base64
 
 _NAMED = re.compile(rf"(?:{'|'.join(NAMES['of_hash'])})\Z", re.IGNORECASE)
+_PUBLIC_ABOVE = re.compile("|".join(NAMES["public_above"]))
+_ABOVE = 400  # characters in front of a value that may say what it is
 _BEGINNING = re.compile("|".join(NAMES["public_beginnings"]))
 _PUBLIC_VALUE = re.compile("|".join(NAMES["public_values"]))
 MARKS = " \t>+*;#/|-"
 """Of comments, lists and differences, in front of what a line says."""
 
-# behind a hash at a line's beginning
-_OF_A_FILE = re.compile(r"(?:[ \t]{1,2}\*?[\w./-]{1,200}\.\w{1,8}|:[\w./:-]{1,200}:\d{1,6})\r?\Z")
+_OF_A_FILE = re.compile(PIECES["<of a file>"])
 
 
 def is_public(text: str, start: int, end: int) -> bool:
@@ -249,8 +253,10 @@ def is_public(text: str, start: int, end: int) -> bool:
     before = text[max(0, start - _IN_FRONT, text.rfind("\n", 0, start) + 1) : start]
     line_end = text.find("\n", end)
     behind = text[end : line_end if line_end >= 0 else len(text)]
+    around = text[max(0, start - _ABOVE) : start]
     return bool(
         _NAMED.search(before)
+        or _PUBLIC_ABOVE.search(around)
         or _BEGINNING.search(before + value)
         or (not before.strip(MARKS) and _OF_A_FILE.match(behind))
     )
