@@ -186,12 +186,13 @@ def _choose_start(language: str, above: Lines, *, is_inside: bool) -> Lines:
     for lines in choices if len(choices) > 1 else ():
         closers = close_blocks(language, lines, (), "")
         closing = close_quote(language, lines, (), closers)
-        n_found, used = _n_errors(language, lines, (), closing, closers)
-        operations += used
-        if 0 <= n_found < fewest:
+        text = "\n".join(lines) + closers + closing
+        parse = parse_in_stages(language, text.encode("utf-8", "replace"))
+        operations += parse.operations
+        if 0 <= _n_found(parse) < fewest:
             best = lines
-            fewest = n_found
-        if not fewest or operations > OPERATIONS // 3:
+            fewest = _n_found(parse)
+        if parse.tree is None or not fewest or operations > OPERATIONS // 2:
             break
     return best
 
