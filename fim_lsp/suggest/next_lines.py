@@ -32,7 +32,7 @@ BRACES = (*ENDS, "`;")  # … and of a long string
 NEXT = {
     "c": (*ENDS, "#endif"),
     "cpp": (*ENDS, "#endif", ')";'),
-    "csharp": (*ENDS, "int x;", "#endif", '";'),
+    "csharp": (*ENDS, "int x;", "void x() {}", "#endif", '";'),
     "css": ("x {}",),
     "go": ("X()", "{}", "`"),
     "html": (">",),

@@ -34,6 +34,9 @@ MOST = 60  # brackets that are closed; a text with more open ones is not parsed
 # The words that close a block of a shell, by the last word of its head; Lua and Ruby have `end`.
 END_WORDS = {"then": "fi", "else": "fi", "do": "done", "in": "esac"}
 
+FEW = 4  # within each other
+WITH_CONDITIONS = ("c", "cpp", "csharp")
+CONDITION = re.compile(r"(?m)^[ \t]*#[ \t]*(if|endif)")
 # In TypeScript, elsewhere than where a line begins, it may be a type or less-than.
 JSX = re.compile(r"(?m)(?:^[ \t]*<(?=[^/])|<(?=/))(?P<closes>/?)(?P<name>[\w:.-]*)(?:=>|[^<>])*>")
 TAGS = {
@@ -92,7 +95,8 @@ def close_cut(language: str, above: Lines, below: Lines, here: str) -> str:
     """Return what closes all that is open at the end of the lines *below*, which are cut there."""
     text = "\n".join((*above, here, *below))
     closers = _find_closers(text, language, find_unclosed(text, language))
-    return _join(closers, sorted(closers, reverse=True), language)
+    directives = "\n#endif" * _count_conditions(text) if language in WITH_CONDITIONS else ""
+    return _join(closers, sorted(closers, reverse=True), language) + directives
 
 
 def _find_closers(text: str, language: str, unclosed: Iterable[Bracket]) -> dict[int, str]:
@@ -104,6 +108,14 @@ def _find_closers(text: str, language: str, unclosed: Iterable[Bracket]) -> dict
     for at, name in _list_open_elements(text, language):
         closers[at] = f"</{name}>"
     return closers
+
+
+def _count_conditions(text: str) -> int:
+    """Return how many conditions of a preprocessor are open at the end of *text*, a few at most."""
+    n_open = 0
+    for match in CONDITION.finditer(text):
+        n_open = n_open + 1 if match[1] == "if" else max(0, n_open - 1)
+    return min(n_open, FEW)
 
 
 def _list_open_elements(text: str, language: str) -> list[tuple[int, str]]:

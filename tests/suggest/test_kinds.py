@@ -359,6 +359,7 @@ NEXT_LINES: list[Row] = [
     ("php", "<?▮\n\nclass A\n{\n    public $a\n}", "php", "php"),
     ("shellscript", "ssh a▮", ' "cd b', ' "cd b'),
     ("shellscript", "function a▮", "b()", "b()"),
+    ("csharp", "class A\n{\n    void f()\n    {\n    }\n\n    [F▮", "act]", "act]"),
     ("html", "<p>\n<img src=a hei▮\n<p>\n<p>", "ght=3><p>", "ght=3><p>"),
 ]  # fmt: skip
 

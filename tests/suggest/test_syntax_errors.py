@@ -33,6 +33,7 @@ from fim_lsp.suggest.syntax_errors import SyntaxErrors
         ("python", ("It is `a`.", '"""', "def f():", '    """It is `b`'), "    and `c`", ()),
         ("html", ("<body>", "  <ul>"), "    <li>a", ("  </ul>",)),
         ("shellscript", ("if a", "    then"), "\tb", ()),
+        ("c", (), "#ifdef A", ("int a;",) * BELOW_LINES),
         ("typescriptreact", ("const a = (", "  <p>"), "    {b}", ()),
     ],
 )
