@@ -38,7 +38,7 @@ NEXT = {
     "html": (">",),
     "java": (*ENDS, "int x;", "{} finally {}"),
     "javascript": BRACES,
-    "javascriptreact": BRACES,
+    "javascriptreact": (*BRACES, "/>"),
     "lua": ("or x", "}"),
     "php": (*BRACES, "function x() {}", "';", '";'),
     "python": ("def x(): pass",),
@@ -46,7 +46,7 @@ NEXT = {
     "rust": ("{}", ";", "x: X,", "X,", "fn x() {}"),
     "shellscript": ("x", "then x; fi", "do x; done", "{ x; }", 'x"', "x'"),
     "typescript": (*BRACES, "class X {}"),
-    "typescriptreact": (*BRACES, "class X {}"),
+    "typescriptreact": (*BRACES, "class X {}", "/>"),
 }
 
 

@@ -360,6 +360,7 @@ NEXT_LINES: list[Row] = [
     ("shellscript", "ssh a▮", ' "cd b', ' "cd b'),
     ("shellscript", "function a▮", "b()", "b()"),
     ("csharp", "class A\n{\n    void f()\n    {\n    }\n\n    [F▮", "act]", "act]"),
+    ("typescriptreact", 'const a = (\n  <b\n    c="▮', 'd"', 'd"'),
     ("html", "<p>\n<img src=a hei▮\n<p>\n<p>", "ght=3><p>", "ght=3><p>"),
 ]  # fmt: skip
 
