@@ -17,14 +17,23 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import itertools
 import json
 import logging
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from fim_lsp.display import sanitize
-from fim_lsp.lsp.structure import Malformed, describe, find_capability, make_converter, types
+from fim_lsp.lsp.structure import (
+    Malformed,
+    describe,
+    find_capability,
+    make_converter,
+    move_token,
+    types,
+)
 
 # isort: split
 from cattrs import Converter
@@ -47,6 +56,7 @@ _IN_ORDER = (
     types.NOTEBOOK_DOCUMENT_DID_CHANGE,
 )
 SLICE_S = 0.01  # of messages handled without a look at what else is to be done
+FIRST_ID = 1_000_000  # of our requests: clients begin at 0 or 1, and Spyder goes on from ours
 PER_S = 10  # reports of one work: an editor draws no more
 
 T = TypeVar("T")
@@ -69,6 +79,7 @@ class Protocol(LanguageServerProtocol):
         self._hello: types.InitializeResult | None = None
         self._begun = False
         self._unanswered: set[int | str] = set()
+        self._ids = itertools.count(FIRST_ID)
 
     async def receive(self, body: bytes) -> None:
         """
@@ -110,7 +121,7 @@ class Protocol(LanguageServerProtocol):
         if self._is_said_again(data):
             return
         try:
-            _move_token(data)
+            move_token(data)
             message = self.structure_message(self._server.amend(data))
             self._initialized = True
             if "id" in data:
@@ -185,17 +196,22 @@ class Protocol(LanguageServerProtocol):
 
     def _receive_answer(self, data: dict[str, Any]) -> None:
         """Handle an answer to a request; one without sense is an error to the code that waits."""
-        request = data.get("id")
-        if not isinstance(request, str) or request not in self._result_types:
+        request = str(data.get("id"))
+        if request not in self._result_types:
             log.debug("an answer to no request")
             return
         try:
-            self.handle_message(self.structure_message(data))
+            self.handle_message(self.structure_message({**data, "id": request}))
         except Exception as error:  # noqa: BLE001 (clients answer anything)
             log.info("malformed answer: %s", describe(error))
             future = self._request_futures.pop(request, None)
             if future is not None and not future.done():
                 future.set_exception(JsonRpcInternalError("malformed answer"))
+
+    def send_request(self, method: str, params: Any = None, *rest: Any, **more: Any) -> Future[Any]:
+        """Number our requests: Spyder reads each id as a whole number, and answers with that."""
+        more["msg_id"] = more.get("msg_id") or str(next(self._ids))
+        return super().send_request(method, params, *rest, **more)
 
     async def _receive_notification(self, method: str, params: Any) -> None:
         if method == types.CANCEL_REQUEST:
@@ -321,19 +337,3 @@ class LanguageServer(PyglsServer):
         )
         level = logging.INFO if expected else logging.ERROR
         log.log(level, "%s: %s", source.__name__, error, exc_info=not expected)
-
-
-def _move_token(call: dict[str, Any]) -> None:
-    """
-    Put a token where handlers get it: that of a partial result, which LSP 3.18 has not for inline
-    completions, in place of the other one; that of a command into its first argument.
-    """
-    match call:
-        case {"method": types.TEXT_DOCUMENT_INLINE_COMPLETION, "params": dict(params)}:
-            token = params.get("partialResultToken")
-            params["workDoneToken"] = token if isinstance(token, int | str) else None
-        case {
-            "method": types.WORKSPACE_EXECUTE_COMMAND,
-            "params": {"workDoneToken": token, "arguments": [dict(first), *_]},
-        } if token is not None:
-            first["workDoneToken"] = token

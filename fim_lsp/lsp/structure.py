@@ -105,6 +105,22 @@ def find_capability(capabilities: object, path: str) -> Any:
     return capabilities
 
 
+def move_token(call: dict[str, Any]) -> None:
+    """
+    Put a token where handlers get it: that of a partial result, which LSP 3.18 has not for inline
+    completions, in place of the other one; that of a command into its first argument.
+    """
+    match call:
+        case {"method": types.TEXT_DOCUMENT_INLINE_COMPLETION, "params": dict(params)}:
+            token = params.get("partialResultToken")
+            params["workDoneToken"] = token if isinstance(token, int | str) else None
+        case {
+            "method": types.WORKSPACE_EXECUTE_COMMAND,
+            "params": {"workDoneToken": token, "arguments": [dict(first), *_]},
+        } if token is not None:
+            first["workDoneToken"] = token
+
+
 def describe(error: Exception) -> str:
     """Return what is wrong, in one line for the log."""
     return sanitize(str(error) or type(error).__name__, WHY_CHARS)

@@ -29,7 +29,7 @@ def lsp(item: Item, line: str, column: int, typed: str) -> str | None:
 
 
 def qt_creator(item: Item, line: str, column: int, typed: str) -> str | None:
-    """Qt Creator writes over the range as it was when it asked, without one over the word."""
+    """Qt Creator and Spyder write over the range as it was when they asked, without one over the word."""
     before = line[:column] + typed
     word = _word(before)
     if not item["filterText"].startswith(word):

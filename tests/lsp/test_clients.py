@@ -104,8 +104,9 @@ CLIENTS: dict[str, Simulator] = {
     "codemirror-languageserver-1.22.1": simulators.lsp,
     "marimo-codemirror-languageserver-2.0.0": simulators.lsp,
     "ycmd-2023": simulators.ycmd,
+    "spyder-6.1.8": simulators.qt_creator,
 }
-# What is less than meant: such clients can write nothing behind the cursor, Kate no `$1`, ycmd no second line.
+# What is less than meant: such clients can write nothing behind the cursor, Kate no `$1`, ycmd and Spyder no second line.
 SHORTER = {
     ("qtcreator-20.0.2", "a bracket behind"): "    while any(values)",
     ("qtcreator-20.0.2", "behind a bracket"): "    while any(values)",
@@ -124,6 +125,12 @@ SHORTER = {
     ("ycmd-2023", "behind a bracket"): "    while any(values)",
     ("ycmd-2023", "dollars below"): "    with ledger:",
     ("ycmd-2023", "tabs"): "\twhile door.is_open():",
+    ("spyder-6.1.8", "a block"): "    with ledger as book:",
+    ("spyder-6.1.8", "a bracket behind"): "    while any(values)",
+    ("spyder-6.1.8", "two behind"): None,
+    ("spyder-6.1.8", "behind a bracket"): "    while any(values)",
+    ("spyder-6.1.8", "dollars below"): "    with ledger:",
+    ("spyder-6.1.8", "tabs"): "\twhile door.is_open():",
 }
 # It shows nothing of an answer that a key overtook, and asks again.
 ASKS_AGAIN = "codemirror-lsp-client-6.3.0"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -51,6 +51,19 @@ async def served(server: LanguageServer, *messages: object) -> list[dict[str, An
 @pytest.fixture
 def server() -> LanguageServer:
     return LanguageServer("test", "0", types.NotebookDocumentSyncOptions([]))
+
+
+@pytest.mark.parametrize("read", [str, int])
+async def test_the_id_of_our_request_is_a_number(
+    server: LanguageServer, read: Callable[[str], object]
+) -> None:
+    """Spyder reads it as one, and answers with that; other clients with the text that it is in."""
+    connection = Connection(HELLO)
+    await serve(server.protocol, connection, lambda _: None)  # type: ignore[arg-type]
+    answer = server.protocol.send_request("workspace/configuration", types.ConfigurationParams([]))
+    said = {"jsonrpc": "2.0", "id": read(connection.sent[-1]["id"]), "result": [7]}
+    await server.protocol.receive(json.dumps(said).encode())
+    assert list(answer.result(0)) == [7]
 
 
 async def test_other_tasks_go_on_while_messages_come(server: LanguageServer) -> None:
