@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ HELD_S = 0.5  # of ours, none has locked the folder longer
 # Programs that clean up delete what is some days old, and so do we.
 FRESH_S = 3600.0
 OLD_S = 7 * 86400.0
+OTHERS = 0o077  # rights of a file that is not believed
 
 
 def take(path: Path) -> int | None:
@@ -44,7 +46,9 @@ def take(path: Path) -> int | None:
         for left in path.parent.glob("engine-*"):  # also by another machine, or before a restart
             with suppress(OSError):  # it is a folder, or gone already
                 is_old = time.time() > left.lstat().st_mtime + OLD_S
-                if left in (path, hashes_file(path)) or (is_old and not is_used(left)):
+                # One that no session uses has its own end, whatever a clock says that was set.
+                is_left = is_old and not is_used(left) and find(left.with_suffix(".json")) is None
+                if left in (path, hashes_file(path)) or is_left:
                     left.unlink()
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         _lock(file, waits_s=HELD_S)  # another process may just look at it
@@ -65,9 +69,11 @@ def find(path: Path) -> bytes | None:
 
 
 def is_there(path: Path, lock: int) -> bool:
-    """Return whether *path* is still the file that was taken as *lock*."""
+    """Return whether *path* is still the file that was taken as *lock*, and is believed."""
     with suppress(OSError):
-        return os.path.samestat(path.stat(), os.fstat(lock))
+        about = path.stat()
+        is_believed = not (stat.S_ISREG(about.st_mode) and about.st_mode & OTHERS)
+        return is_believed and os.path.samestat(about, os.fstat(lock))
     return False
 
 

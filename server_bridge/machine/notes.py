@@ -49,8 +49,14 @@ def touch(path: Path) -> None:
 
 
 def list_by_use(folder: Path) -> list[Path]:
-    """Return the notes in a folder, the one used last at the end."""
-    return sorted(folder.glob("*.json"), key=_read_last_use)
+    """
+    Return the notes in a folder, the one used last at the end; before all others what was used in
+    the future, by a clock that was set back since.
+    """
+    latest = time.time() + WRITE_S
+    return sorted(
+        folder.glob("*.json"), key=lambda path: ((used := _read_last_use(path)) <= latest, used)
+    )
 
 
 def list_files(folders: Iterable[Path]) -> dict[Path, tuple[str, ...]]:

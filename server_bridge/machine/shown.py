@@ -24,11 +24,19 @@ MOST_BYTES = 1 << 20  # 65,536 files; weeks of work take a tenth of it
 
 
 def note(folder: Path, names: Iterable[str]) -> None:
-    """Note that the living processes of *folder* are shown text of files. Raises OSError."""
+    """
+    Note that the living processes of *folder* are shown text of files. Raises OSError; one for
+    which there can be no note ends.
+    """
     files = [*names]
     for path, said in _list_living(folder):
         noted = locks.hashes_file(path)
-        file = private_files.open_private(noted, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        try:
+            file = private_files.open_private(noted, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        except OSError:
+            if not os.path.lexists(noted):  # no disk space, a folder that cannot be written
+                end(path)
+            raise
         try:
             _append(file, b"".join(_hash(said, name) for name in files))
         except OSError:
@@ -36,6 +44,17 @@ def note(folder: Path, names: Iterable[str]) -> None:
             raise
         finally:
             os.close(file)
+
+
+def end(path: Path) -> None:
+    """
+    Have the process of *path* end, which looks at its file: that goes or, in a folder that cannot
+    be written, is one that others may read. Raises OSError.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        path.chmod(0o640)
 
 
 def is_noted(folder: Path, name: str) -> bool:

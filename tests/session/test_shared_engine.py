@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import errno
 import os
 import sys
 import threading
@@ -19,7 +20,7 @@ from fim_lsp.session import shared_engine
 from fim_lsp.session.session import Session
 from fim_lsp.session.shared_engine import SharedEngine
 from fim_lsp.session.state import state_file
-from server_bridge.machine import disks, locks, shown
+from server_bridge.machine import disks, locks, private_files, shown
 from server_bridge.protocol import Prompt, Reply, Request, Warmed
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK
@@ -162,6 +163,24 @@ async def test_a_file_is_known_at_another_place(cache: Path, what: str) -> None:
     uri = (cache.parent / name).as_uri()
     await asyncio.to_thread(shared_engine._end_if_shown, cache, uri)
     assert (cache / "engine-1.json").exists() is (what == "another file")
+
+
+async def test_an_engine_without_a_note_ends_and_that_is_told_once(cache, monkeypatch, caplog):
+    """On a full disk or in a read-only folder: what it was shown is nowhere noted, so it goes."""
+    opened = private_files.open_private
+
+    def refuse(path: Path, *flags: int) -> int:
+        if path.suffix == ".shown":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return opened(path, *flags)
+
+    monkeypatch.setattr(private_files, "open_private", refuse)
+    session = Session(QUICK, lambda _: Shared(cache), cache)
+    assert await ask(session, cache)
+    assert await ask(session, cache, "b.py")
+    assert not (cache / "engine-1.json").exists()
+    assert sum("not noted" in record.message for record in caplog.records) == 1
+    await session.aclose()
 
 
 async def test_nothing_is_noted_of_what_goes_to_another_server(cache: Path) -> None:

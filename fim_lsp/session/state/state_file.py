@@ -9,6 +9,7 @@ was typed: with them the first prompt is the last one again. Such a file is a no
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from fim_lsp import __version__
 from fim_lsp.context.ring import Ring
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.settings.files import ANNOUNCED, PAGE, STACKS
-from server_bridge.machine import notes
+from server_bridge.machine import notes, shown
 
 N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
@@ -28,6 +29,9 @@ RECORDED = "recorded"  # what `fim.record` of earlier versions wrote
 # Files of earlier versions: of the suggestions that a user takes, and `fim-lsp serve`.
 EARLIER = ("quiet.json", "days.json", "serve.log")
 ENGINES = "engine-"  # where shared engines are; one whose file is gone ends, with all it holds
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,10 @@ def forget(cache: Path) -> int:
 def end_engines(cache: Path) -> None:
     """End the engines that sessions share."""
     for path in cache.glob(f"{ENGINES}*.json"):
-        notes.delete(path)
+        try:
+            shown.end(path)
+        except OSError as error:
+            log.warning("a shared engine is not ended: %s", error)
 
 
 def path_of(cache: Path, workspace: str) -> Path:

@@ -133,6 +133,22 @@ def test_what_another_program_has_locked_is_waited_for_a_moment_only(path: Path)
     locks.leave(path, locks.join(path))
 
 
+@pytest.mark.parametrize("at", [1.0, 4e9])
+def test_a_clock_that_jumps_takes_no_file_of_a_living_process(path: Path, at: float) -> None:
+    """Weeks ahead or back, while no session uses it: it still has its note of what it was shown."""
+    file = take(path)
+    note = locks.hashes_file(path)
+    note.touch(0o600)
+    for each in (path, note):
+        os.utime(each, (at, at))
+    os.close(take(path.with_name("engine-2.json")))
+    assert path.exists()
+    assert note.exists()
+    os.close(file)
+    os.close(take(path.with_name("engine-3.json")))
+    assert note.exists() is (at > time.time())
+
+
 def test_files_in_use_do_not_grow_old(path: Path) -> None:
     """Programs that clean up delete old files; the next start those of machines that are gone."""
     users = locks.join(path)

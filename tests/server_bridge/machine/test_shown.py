@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from server_bridge.machine import locks, shown
+from server_bridge.machine import locks, private_files, shown
 
 pytestmark = [
     pytest.mark.promise("rules-act-at-once"),
@@ -103,6 +104,35 @@ def test_on_a_full_disk_all_may_have_been_shown(path: Path, monkeypatch, n_writt
     with pytest.raises(OSError, match="No space left"):
         shown.note(path.parent, [B])
     assert shown.is_noted(path.parent, B)
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+@pytest.mark.parametrize("why", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_a_process_without_a_note_ends(path: Path, monkeypatch, why: int, is_read_only: bool):
+    """Where the note cannot be made; what it was shown ends with it, also in a read-only folder."""
+    lock = os.open(path, os.O_RDONLY)
+    assert locks.is_there(path, lock)
+    opened = private_files.open_private
+
+    def refuse(name: Path, *flags: int) -> int:
+        if name == locks.hashes_file(path):
+            raise OSError(why, os.strerror(why))
+        return opened(name, *flags)
+
+    def keep(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(private_files, "open_private", refuse)
+    with monkeypatch.context() as folder:
+        if is_read_only:
+            folder.setattr(Path, "unlink", keep)
+        with pytest.raises(OSError, match=os.strerror(why)):
+            shown.note(path.parent, [A])
+    assert not locks.is_there(path, lock)
+    assert locks.find(path) is None
+    assert path.exists() is is_read_only
+    shown.note(path.parent, [B])  # there is none any more: nothing is said twice
+    os.close(lock)
 
 
 def test_many_sessions_write_at_once(path: Path) -> None:
