@@ -25,9 +25,13 @@ from fim_lsp.suggest.syntax_errors import SyntaxErrors
         ("sh", ("while x; do", "  if y; then", "    z", "  else"), "    a", ("done",)),
         ("bash", ("f() {", "  case $1 in"), "    -h)", ("}",)),
         # Above or below, the window ends within something.
-        ("csharp", ("    int A => 1;",) * ABOVE_LINES, "    bool B => (C & D) != 0;", ()),
-        ("rust", ("        A => 1,",) * ABOVE_LINES, "        B => 2,", ()),
-        ("ruby", ("class A", "  def f"), "    a.each do |b|", ("      b.c",) * BELOW_LINES),
+        (
+            "csharp",
+            ("    int a;",) * (ABOVE_LINES - 1) + ("    protected int A => b & ~C;",),
+            "    public int B => b & ~C;",
+            (),
+        ),
+        ("ruby", ("class A", "  def f"), "    b", ("    c", *("",) * (BELOW_LINES - 1))),
         ("php", ("<?php", "f(function () {"), "    g();", ("    g();",) * BELOW_LINES),
         ("json", ("[", "  {"), '    "a": [', ("      1,",) * (BELOW_LINES - 1) + ("      1",)),
         ("python", ("It is `a`.", '"""', "def f():", '    """It is `b`'), "    and `c`", ()),
@@ -42,7 +46,9 @@ def test_code_that_is_typed_line_by_line(
 ) -> None:
     """No line has an error."""
     cursor = Cursor(language=language, above=above, before=here, after="", below=below)
-    assert SyntaxErrors(cursor).n(here) == 0
+    errors = SyntaxErrors(cursor)
+    assert errors.n(here) == 0
+    assert errors.is_known
 
 
 DEEP = "        f();"
