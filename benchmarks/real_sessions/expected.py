@@ -180,12 +180,13 @@ def _play(options: argparse.Namespace, sessions: Iterator[tuple[Recording, Text]
         cells = _playable(options.set)
         missing = [key for way in ways if cells.get(key := (one.name, *way), EMPTY).n == n]
         spoken = Spoken(one.streams, text.head, text.block)
-        played = {key: _play_one(spoken, text, key, n) for key in missing}
+        played = {key: play_one(spoken, text, key, n) for key in missing}
         more = {key: cells.get(key, EMPTY).add(outcome) for key, outcome in played.items()}
         _save(options.set, {**cells, **more})
 
 
-def _play_one(spoken: Spoken, text: Text, key: Key, number: int) -> Outcome:
+def play_one(spoken: Spoken, text: Text, key: Key, number: int | None) -> Outcome:
+    """Return what came of a recorded session with the reader of a number (`simulated.Typist`)."""
     _, reader, per_s = key
     with virtual_time() as run:
         outcome: Outcome = run(

@@ -67,15 +67,20 @@ class Outcome(NamedTuple):
 
 
 class Typist:
-    """The reader of a *number*, who types *text* into an editor. State: the keys pressed, the texts read, by what they claim."""
+    """
+    The reader of a *number*, who types *text* into an editor; None is the one of `accepting`.
 
-    def __init__(self, editor: Editor, text: Text, who: Reader, number: int) -> None:
+    State: the keys pressed, the texts read, by what they claim.
+    """
+
+    def __init__(self, editor: Editor, text: Text, who: Reader, number: int | None) -> None:
         self._editor = editor
         self._who = who
         self._number = number
         self._whole = text.block
         self._typed = "\n".join(text.session.typed)
-        keys = random.Random(f"{text.session.name} {number}")
+        name = text.session.name
+        keys = random.Random(name if number is None else f"{name} {number}")
         self._pauses = [who.key_s(keys, char) for char in self._typed]
         self._n_pressed = 0
         self._reads = dict[str, Read]()
@@ -128,8 +133,9 @@ class Typist:
 
 
 @functools.lru_cache(1 << 16)
-def _read_s(who: Reader, number: int, claim: str, text: str, is_right: bool) -> float:
-    return who.read_s(random.Random(f"{number} {claim}"), text, is_right)
+def _read_s(who: Reader, number: int | None, claim: str, text: str, is_right: bool) -> float:
+    rng = random.Random(claim if number is None else f"{number} {claim}")
+    return who.read_s(rng, text, is_right)
 
 
 def _n_together(typed: str, at: int) -> int:
@@ -159,7 +165,7 @@ async def come(model: ReplayedModel, text: Text) -> tuple[Session, Editor]:
     return session, editor
 
 
-async def play(model: ReplayedModel, text: Text, who: Reader, number: int) -> Outcome:
+async def play(model: ReplayedModel, text: Text, who: Reader, number: int | None) -> Outcome:
     """Return what came of *text* with a reader."""
     session, editor = await come(model, text)
     busy_s = model.busy_s

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.real_sessions.checked import Checked, compare
 from benchmarks.real_sessions.choice import SETS, blocks, choose_blocks, in_set
 from benchmarks.real_sessions.scores import (
     Decision,
@@ -136,3 +137,13 @@ def test_reports_say_what_was_shown_and_who_cut_it() -> None:
     assert "not sure 1" in table([played])
     assert "+0.100 s end: not sure" in explain(played)
     assert ends([played]) == {"not sure": 1}
+
+
+def test_a_run_in_neovim_is_held_against_simulated_readers() -> None:
+    """It is within their interval, or the table says that it is not."""
+    many = [0.2 + n / 100 for n in range(40)]
+    rows = [Checked("within", 0.3, 0.3, many, 20.0, 0.1), Checked("above", 0.9, 0.3, many, 20, 0)]
+    words, _, _, _, within, above = compare(rows).splitlines()
+    assert words == "1 of 2 within their interval"
+    assert "30.0%" in within
+    assert "90.0%" in above
