@@ -38,9 +38,9 @@ FEW = 4  # within each other
 WITH_CONDITIONS = ("c", "cpp", "csharp")
 CONDITION = re.compile(r"(?m)^[ \t]*#[ \t]*(if|endif)")
 # In TypeScript, elsewhere than where a line begins, it may be a type or less-than.
-JSX = re.compile(r"(?m)(?:^[ \t]*<(?=[^/])|<(?=/))(?P<closes>/?)(?P<name>[\w:.-]*)(?:=>|[^<>])*>")
+JSX = re.compile(r"(?m)(?:^[ \t]*<(?=[^/])|<(?=/))(?P<closes>/?)(?P<name>[\w:.-]*+)(?:=>|[^<>])*>")
 TAGS = {
-    "html": re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z][\w:.-]*)[^<>]*>"),
+    "html": re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z][\w:.-]*+)[^<>]*>"),
     "javascriptreact": JSX,
     "typescriptreact": JSX,
 }
