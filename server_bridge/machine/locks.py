@@ -32,7 +32,6 @@ HELD_S = 0.5  # of ours, none has locked the folder longer
 # Programs that clean up delete what is some days old, and so do we.
 FRESH_S = 3600.0
 OLD_S = 7 * 86400.0
-OTHERS = 0o077  # rights of a file that is not believed
 
 
 def take(path: Path) -> int | None:
@@ -72,7 +71,7 @@ def is_there(path: Path, lock: int) -> bool:
     """Return whether *path* is still the file that was taken as *lock*, and is believed."""
     with suppress(OSError):
         about = path.stat()
-        is_believed = not (stat.S_ISREG(about.st_mode) and about.st_mode & OTHERS)
+        is_believed = not (stat.S_ISREG(about.st_mode) and private_files.find_problem(about))
         return is_believed and os.path.samestat(about, os.fstat(lock))
     return False
 

@@ -117,13 +117,13 @@ def open_private(path: Path, flags: int = os.O_RDONLY) -> int:
     """Open a file of ours, no link; it may be a new one. Raises NotPrivate, or OSError."""
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     file = os.open(path, flags, 0o600)
-    if problem := _problem(os.fstat(file)):
+    if problem := find_problem(os.fstat(file)):
         os.close(file)
         raise NotPrivate(f"{path} {problem}")
     return file
 
 
-def _problem(status: os.stat_result) -> str:
+def find_problem(status: os.stat_result) -> str:
     """Return why a file is not trusted, "" if it is."""
     if not stat.S_ISREG(status.st_mode):
         return "is no file"

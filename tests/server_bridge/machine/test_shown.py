@@ -166,3 +166,12 @@ def test_the_next_process_was_shown_nothing(tmp_path: Path, left: bool) -> None:
     os.close(file)
     locks.leave(path, users)
     assert [*tmp_path.iterdir()] == []
+
+
+def test_rights_say_nothing_on_windows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files have those of their folder there, and all modes look alike: the process goes on."""
+    lock = os.open(path, os.O_RDONLY)
+    path.chmod(0o640)
+    assert not locks.is_there(path, lock)
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert locks.is_there(path, lock)
