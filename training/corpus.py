@@ -22,7 +22,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fim_lsp.context import chunks
+from fim_lsp.context.chunks import Source, cut
+from fim_lsp.context.grammars import find_borders
 from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.documents import split
 from training import sources
@@ -164,8 +165,9 @@ def _headers(files: list[sources.File]) -> list[sources.File]:
 
 def _entry(package: sources.Package, file: sources.File) -> Entry:
     text = file.text if file.text.endswith("\n") else file.text + "\n"
-    source = chunks.Source(file.path, file.path, file.language, 1, tuple(split(text)))
-    cuts = [line for piece in chunks.read(source) for line in (piece.start, piece.end)]
+    source = Source(file.path, file.path, file.language, 1, tuple(split(text)))
+    pieces = cut(source, find_borders(file.language, text))
+    cuts = [line for piece in pieces for line in (piece.start, piece.end)]
     return Entry(package.name, file.language, file.path, text, cuts)
 
 

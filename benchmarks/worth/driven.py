@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from fim_lsp.context import ring as product
-from fim_lsp.context.chunks import Piece, Source, read
-from fim_lsp.context.grammars import language_of
+from fim_lsp.context.chunks import Piece, Source, cut
+from fim_lsp.context.grammars import find_borders, language_of
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ranking import Interest, Scored
 from fim_lsp.context.ring import Ring, RingLimits, Snapshot, Viewport, update_ring
@@ -135,7 +135,9 @@ class DrivenRing:
         return open_document(path, language_of(path), next(self._versions), "".join(lines))
 
 
-_read = functools.lru_cache(maxsize=1024)(read.__wrapped__)  # of a whole history
+@functools.lru_cache(maxsize=1024)  # of a whole history
+def _read(source: Source) -> tuple[Piece, ...]:
+    return cut(source, find_borders(source.language, "".join(source.lines)))
 
 
 def _source(document: Document) -> Source:

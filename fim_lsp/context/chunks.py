@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from fim_lsp.context.grammars import find_borders
 from fim_lsp.context.secrets.scan import REACH, key_lines, looks_secret, n_begun_above
 from fim_lsp.documents import LINE_CHARS, body, unix
 
@@ -142,17 +141,7 @@ class ContextChunk:
 
 
 Pieces = tuple[Piece, ...]
-Read = Callable[[Source], Pieces]  # `read`, or the same in another process
-
-
-@functools.lru_cache(maxsize=64)
-def read(source: Source) -> Pieces:
-    """
-    Cut *source*, for texts that are no danger: benchmarks, training, tests.
-
-    A session reads with `workspace.reader`, because parsing a hostile text can end the process.
-    """
-    return cut(source, find_borders(source.language, "".join(source.lines)))
+Read = Callable[[Source], Pieces]  # `cut`, at the borders that a parser finds
 
 
 def cut(source: Source, borders: Iterable[int]) -> Pieces:

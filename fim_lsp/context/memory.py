@@ -8,7 +8,7 @@ compute `update_ring`, and gives the result back, which counts unless something 
 
     memory.note_edit(after, edits)                          each event
     memory.visible(viewport)                                a prompt's chunks, for a window
-    memory.accept(snapshot, update_ring(snapshot))          while idle; takes 10 to 100 ms
+    memory.accept(snapshot, update_ring(snapshot, read))    while idle; takes 10 to 100 ms
 
 Lines move under edits, and what is remembered by line moves along: the clock of each edited line,
 and the pieces in the ring. A piece whose own lines are edited is no longer *fresh* and is not

@@ -47,7 +47,6 @@ from fim_lsp.context.chunks import (
     group,
     locate,
     overlap,
-    read,
     telling,
     telling_lines,
 )
@@ -207,7 +206,7 @@ class Snapshot:
         return _words(lines[max(0, line - _NEAR_ABOVE) : line + _NEAR_BELOW])
 
 
-def update_ring(snapshot: Snapshot, read: Read = read) -> Ring:
+def update_ring(snapshot: Snapshot, read: Read) -> Ring:
     """Choose again, as far as the account of the ring allows."""
     candidates = list(_within(_candidates(snapshot, read), _CANDIDATE_CHARS))
     interest = Interest(_surroundings(snapshot, read), candidates)

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.context.chunks import PIECE_LINES, Piece, Source, Why, group, locate, read, read_yank
+from fim_lsp.context.chunks import PIECE_LINES, Piece, Source, Why, group, locate, read_yank
 from fim_lsp.documents import split
+from tests.parsing import read_here
 
 LINES = ["", "def f(x):", "    return x", "class A:", "    def m(self): pass", "import os", "x = 1"]
 TEXTS = st.lists(st.sampled_from(LINES), max_size=120).map("\n".join)
@@ -23,11 +24,11 @@ def source(text: str, uri: str = "file:///w/a.py", version: int = 1) -> Source:
 def test_pieces_are_the_lines_of_the_file_each_at_most_once(text: str) -> None:
     """In order, without overlap, never too long, true to the text, and no word is lost."""
     lines = text.split("\n")
-    cut = read(source(text))
-    assert all(piece.text == "\n".join(lines[piece.start : piece.end]) for piece in cut)
-    assert all(a.end <= b.start for a, b in itertools.pairwise(cut))
-    assert all(0 < piece.n_lines <= PIECE_LINES for piece in cut)
-    assert {w for p in cut for w in p.words} == {
+    pieces = read_here(source(text))
+    assert all(piece.text == "\n".join(lines[piece.start : piece.end]) for piece in pieces)
+    assert all(a.end <= b.start for a, b in itertools.pairwise(pieces))
+    assert all(0 < piece.n_lines <= PIECE_LINES for piece in pieces)
+    assert {w for p in pieces for w in p.words} == {
         w for w in ["def", "return", "class", "self", "pass", "import", "os"] if w in text
     }
 
@@ -35,18 +36,18 @@ def test_pieces_are_the_lines_of_the_file_each_at_most_once(text: str) -> None:
 def test_a_short_function_is_never_cut() -> None:
     """Functions that fit a piece are whole in one, and small neighbours share it."""
     functions = [f"def function_{n}():\n" + f"    call_{n}()\n" * 5 for n in range(10)]
-    cut = read(source("\n\n".join(functions)))
-    assert all(any(function.strip() in piece.text for piece in cut) for function in functions)
-    assert len(cut) < len(functions)
+    pieces = read_here(source("\n\n".join(functions)))
+    assert all(any(function.strip() in piece.text for piece in pieces) for function in functions)
+    assert len(pieces) < len(functions)
 
 
 def test_a_piece_with_a_secret_does_not_exist() -> None:
     """Whatever chooses later, it cannot choose a secret; the rest of the file can be."""
     key = "AK" + "IA" + "Z3MGPQ7RW2XY5TKV"
     text = f"def first():\n    x = 1\n\n\nKEY = '{key}'\n" + "\n\ndef last():\n" + "    go()\n" * 15
-    cut = read(source(text))
-    assert cut
-    assert not any(key in piece.text for piece in cut)
+    pieces = read_here(source(text))
+    assert pieces
+    assert not any(key in piece.text for piece in pieces)
 
 
 KEY = "".join(f"    '{'A9+k' * 16}'\n" for _ in range(40))
@@ -62,9 +63,9 @@ SPREAD = {
 def test_no_piece_holds_a_part_of_a_secret(secret: str) -> None:
     """Wherever a text is cut: the lines above a piece may tell what it is."""
     for n in range(20):
-        cut = read(source("alpha()\n" * n + secret + "gamma()\n" * 20))
-        assert cut
-        assert not any(SPREAD[secret] in piece.text for piece in cut)
+        pieces = read_here(source("alpha()\n" * n + secret + "gamma()\n" * 20))
+        assert pieces
+        assert not any(SPREAD[secret] in piece.text for piece in pieces)
 
 
 def test_nothing_is_taken_from_the_middle_of_a_secret() -> None:

@@ -9,6 +9,7 @@ from fim_lsp.context.chunks import Source, Why
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import RingLimits, Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document
+from tests.parsing import read_here
 from tests.typist import rewrite
 
 LIMITS = RingLimits(n_chunks=16, chunk_lines=64, n_chars=6000)
@@ -41,7 +42,7 @@ class Editor:
         """One update with the cursor here; the names of what is shown."""
         viewport = Viewport(uri, line, max(0, line - n_around), line + n_around)
         snapshot = self.memory.snapshot(viewport)
-        assert self.memory.accept(snapshot, update_ring(snapshot))
+        assert self.memory.accept(snapshot, update_ring(snapshot, read_here))
         return self.shown(viewport)
 
     def shown(self, viewport: Viewport) -> list[str]:
@@ -167,7 +168,7 @@ def test_what_happened_meanwhile_voids_an_update() -> None:
     editor = Editor(a=functions("one"), b=functions("two"))
     snapshot = editor.memory.snapshot(Viewport(A, 0, 0, 5))
     editor.insert(B, 0, "x = 1\n")
-    assert not editor.memory.accept(snapshot, update_ring(snapshot))
+    assert not editor.memory.accept(snapshot, update_ring(snapshot, read_here))
     assert editor.memory.ring.chunks == ()
 
 

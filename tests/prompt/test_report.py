@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 
-from fim_lsp.context.chunks import ContextChunk, Source, group, read
+from fim_lsp.context.chunks import ContextChunk, Source, cut, group
 from fim_lsp.prompt import report
 from server_bridge.protocol import Chunk, Measure, Prompt
 from tests.typist import ROOT, Typist, faked
@@ -12,7 +12,7 @@ from tests.typist import ROOT, Typist, faked
 
 def chunk() -> ContextChunk:
     lines = ("def area(width, height):\n", "    return width * height\n")
-    [made] = group(read(Source("file:///shop/a.py", "a.py", "python", 1, lines)), 64)
+    [made] = group(cut(Source("file:///shop/a.py", "a.py", "python", 1, lines), ()), 64)
     return made
 
 

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from fim_lsp.context.chunks import Source, read
+from fim_lsp.context.chunks import Source, cut
+from fim_lsp.context.grammars import find_borders
 from fim_lsp.documents import Position, split
 from tests.real_code import MIDDLING, SHORT, SMALL, read_code
 from training import examples, tokens
@@ -20,7 +21,8 @@ LINES = split(FILES[SMALL])[:-1]
 
 def entry(path: str, text: str) -> Entry:
     source = Source(path, path, "python", 1, tuple(split(text)))
-    cuts = [n for piece in read(source) for n in (piece.start, piece.end)]
+    pieces = cut(source, find_borders("python", text))
+    cuts = [n for piece in pieces for n in (piece.start, piece.end)]
     return Entry("thing", "python", path, text, cuts)
 
 
