@@ -147,32 +147,10 @@ async def choose_model(
         listed = []  # what is only needed to choose is not required
     if wanted and known and all(model.known_as != wanted for model in listed):
         return known
-    model = _choose_entry(listed, wanted, http.url)
-    if model.known_as == UNKNOWN and not template:
-        raise BackendUnusable(
-            f"{http.url} does not say which model it has (SGLang's gateway does not ask vLLM): set "
-            "fim.backend.model to the model's name, and fim.backend.contextTokens to its context"
-        )
-    if model.is_mlx and not (model.known_as or wanted or template):
-        raise BackendUnusable(
-            f"{http.url} (mlx_lm.server) does not say which model it has, because there is no "
-            "Hugging Face cache folder: set fim.backend.model to what it was started with"
-        )
-    name = wanted or model.known_as
-    family = _family(name, template)
-    fields: Object = {} if family == completion.MESSAGE else {"logprobs": 1}
-    fields = MLX_FIELDS if model.is_mlx else fields
-    if wanted or not model.is_mlx:
-        fields = {**fields, "model": name}
-    return ModelInUse(
-        model=label(short_name(name)),
-        family=family,
-        n_ctx=n_ctx or _context(model) or SMALL_CONTEXT,
-        fields=fields,
-        is_mlx=model.is_mlx,
-        engine=_engine(model),
-        says_context=bool(n_ctx or _context(model)),
-    )
+    entry = _choose_entry(listed, wanted, http.url)
+    if not template:
+        _require_name(entry, wanted, http.url)
+    return _use(entry, wanted, template, n_ctx)
 
 
 async def list_models(http: Http) -> list[ListedModel]:
@@ -246,6 +224,38 @@ def _choose_entry(listed: list[ListedModel], wanted: str, url: str) -> ListedMod
         names = ", ".join(label(model.known_as) for model in listed[:N_NAMES])
         raise BackendUnusable(f"{url} has several models: set fim.backend.model to one of {names}")
     return listed[-1]  # mlx_lm.server names the one it runs after those it found on disk
+
+
+def _require_name(entry: ListedModel, wanted: str, url: str) -> None:
+    """Raise BackendUnusable where no name tells the family of a model."""
+    if entry.known_as == UNKNOWN:
+        raise BackendUnusable(
+            f"{url} does not say which model it has (SGLang's gateway does not ask vLLM): set "
+            "fim.backend.model to the model's name, and fim.backend.contextTokens to its context"
+        )
+    if entry.is_mlx and not (entry.known_as or wanted):
+        raise BackendUnusable(
+            f"{url} (mlx_lm.server) does not say which model it has, because there is no "
+            "Hugging Face cache folder: set fim.backend.model to what it was started with"
+        )
+
+
+def _use(entry: ListedModel, wanted: str, template: str, n_ctx: int) -> ModelInUse:
+    """Return the model of *entry* as it is used; the arguments are those of `choose_model`."""
+    name = wanted or entry.known_as
+    family = _family(name, template)
+    scores: Object = {} if family == completion.MESSAGE else {"logprobs": 1}
+    names: Object = {"model": name} if wanted or not entry.is_mlx else {}
+    told = n_ctx or _context(entry)
+    return ModelInUse(
+        model=label(short_name(name)),
+        family=family,
+        n_ctx=told or SMALL_CONTEXT,
+        fields=(MLX_FIELDS if entry.is_mlx else scores) | names,
+        is_mlx=entry.is_mlx,
+        engine=_engine(entry),
+        says_context=bool(told),
+    )
 
 
 def short_name(path: str) -> str:
