@@ -107,17 +107,18 @@ class Completer:
             request = request_at(
                 *place, doc.file.path,
                 client.config or doc.workspace.settings(self._connection.config),
-                self._connection.state,
-                invoked=invoked, selected=selected, client=client,
+                self._connection.state, invoked=invoked, selected=selected, client=client,
             )  # fmt: skip
             is_in_word = request.cursor.is_in_word
             answer = await self._settle(request, doc, place)
             if client.offers:
-                doc.offer(request, answer.suggestions)
+                doc.acceptance.offer(
+                    request.document, answer.suggestions, by_itself=request.sure > 0
+                )
             return answer
         finally:
             if mine.is_newest and doc and self._open.by_uri.get(uri) is doc:
-                doc.note_answer(LastAnswer(version, position, invoked, answer))
+                doc.requests.note_answer(LastAnswer(version, position, invoked, answer))
             mine.release()
             ms = (time.perf_counter() - started) * 1e3
             self._stats.count_answer(answer, ms, is_in_word=is_in_word)
@@ -126,7 +127,7 @@ class Completer:
     async def explain(self, uri: str, position: Position | None) -> LastAnswer:
         """Return why there is nothing at *position*: see `Session.explain`."""
         doc = self._open.by_uri.get(uri)
-        last = doc.answer_at(position) if doc else None
+        last = doc.requests.answer_at(doc.document.version, position) if doc else None
         if last is not None and not last.is_withdrawn:
             return last
         await self._judging.wait_judged(uri)
@@ -264,7 +265,7 @@ class Completer:
         lasts = is_text and said[0].whole
         answer = self._choose(request, outcome, polished)
         shown = Displayed(request.cursor, polished[0], self._connection.state.model, lasts)
-        doc.display(shown if is_text and len(said) == 1 else None)
+        doc.requests.display(shown if is_text and len(said) == 1 else None)
         if lasts and answer.suggestions:
             self._dispatcher.decode_ahead(request, doc, answer.suggestions[0])
         return answer
@@ -303,7 +304,7 @@ class Completer:
 
     def _wait(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Wait:
         """Return how long the request waits for what from now on."""
-        debounce_s = self._debounce_s(request, typed=doc.take_typed())
+        debounce_s = self._debounce_s(request, typed=doc.requests.take_typed())
         lasts = math.isinf(request.limit_s)
         if request.client.on_progress is not None:
             # Shown line by line, so all of it can be waited for.
@@ -316,15 +317,13 @@ class Completer:
         early = asyncio.get_running_loop().time() + debounce_s + patience_s
         return Wait(debounce_s, min(early, until), until, grows=not request.invoked, lasts=lasts)
 
-    def _send_so_far(
-        self, request: CompletionRequest, doc: OpenDocument, so_far: Candidate
-    ) -> None:
-        """Send the client of *request* what there is before the answer."""
-        suggested = self._suggest(request, polish(so_far, request.cursor, request.sure))
+    def _send_so_far(self, request: CompletionRequest, doc: OpenDocument, said: Candidate) -> None:
+        """Send the client of *request* what the model *said* so far."""
+        suggested = self._suggest(request, polish(said, request.cursor, request.sure))
         if request.client.on_progress is None or suggested is None:
             return
         if request.client.offers and request.selected is None:
-            doc.offer(request, [suggested])
+            doc.acceptance.offer(request.document, [suggested], by_itself=request.sure > 0)
         request.client.on_progress(suggested)
 
     def _debounce_s(self, request: CompletionRequest, *, typed: bool) -> float:

@@ -130,7 +130,7 @@ class Persistence:
         if self._cache is None or not self._keeps(doc.workspace):
             return
         loop = asyncio.get_running_loop()
-        doc.note_use(loop.time())
+        doc.requests.note_use(loop.time())
         if self._rest is not None:
             self._rest.cancel()
         self._rest = loop.call_later(REST_S, self._begin_save)
@@ -242,8 +242,8 @@ class Persistence:
         """
         if self._cache is None:
             return
-        used = [doc for doc in self._open_documents if doc.used and self._keeps(doc.workspace)]
-        recent = sorted(used, key=lambda doc: doc.used)[-N_DOCUMENTS:]
+        used = [d for d in self._open_documents if d.requests.used and self._keeps(d.workspace)]
+        recent = sorted(used, key=lambda doc: doc.requests.used)[-N_DOCUMENTS:]
         for workspace in dict.fromkeys(doc.workspace for doc in recent):
             here = [doc for doc in recent if doc.workspace is workspace]
             try:

@@ -16,6 +16,7 @@ from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.lane import Lane, Permit, PermittedModel, step_tokens
+from fim_lsp.session.state.frame_ladder import FrameLadder
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
@@ -114,7 +115,7 @@ class Prefill:
             return False
         model = await self._lane.model(self._permit(doc, place))
         frame = await self._framing.best(doc, place, model)
-        doc.ladder_for(place.document).prefer(frame)
+        _ladder_of(doc, place).prefer(frame)
         return await self._step(CURSOR, frame.prompt(place), model, is_first=True) > 0
 
     async def _rest_step(self, doc: OpenDocument) -> bool:
@@ -134,7 +135,7 @@ class Prefill:
             prompt = replace(prompt, aside=place != here)
             left = await self._step(CURSOR, prompt, model, is_first=False)
             if prompt.aside:  # the server may have it of before
-                doc.ladder_for(place.document).put_aside(frame)
+                _ladder_of(doc, place).put_aside(frame)
             if left:
                 return True
         return False
@@ -207,3 +208,8 @@ class Prefill:
         self._tries = 0
         self._stats.count_warm(warmed, waited_for=False, is_first=is_first)
         return warmed.left
+
+
+def _ladder_of(doc: OpenDocument, place: TextPlace) -> FrameLadder:
+    """Return where a frame for *place* goes: one for nothing if the text was changed."""
+    return doc.view.ladder if place.document is doc.document else FrameLadder(doc.file)

@@ -218,8 +218,8 @@ class Session:
         """Return the object of `fim/stats`."""
         ring = {**self._workspaces.stats(), "capacity": self.config_of(self.last_uri).ring.chunks}
         newest = self._open.by_uri.get(self.last_uri)
-        last = newest.last_answer.answer if newest and newest.last_answer else None
-        stats = self._counters.snapshot(self.connection.state, ring, last)
+        last = newest.requests.last_answer if newest else None
+        stats = self._counters.snapshot(self.connection.state, ring, last and last.answer)
         return {**stats, "quiet": self._quiet.snapshot()}
 
     def status(self) -> SessionStatus:

@@ -28,18 +28,18 @@ def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
     memory = doc.workspace.memory
     usable = doc.view.verdict is Verdict.USABLE
     uri = doc.uri
-    last = doc.last_answer
+    last = doc.requests.last_answer
     play.session._framing._fit(doc)  # as for the server of now
     values: dict[str, object] = {
         "OpenDocument.document": unix("".join(doc.document.lines)),
         "ModelView.verdict": doc.view.verdict.value,
         "refused": "which was private" in doc.view.why_private,
         "OpenDocument.cursor": doc.cursor,
-        "OpenDocument.last_answer": play.newest.get(uri) is not None and last is not None,
+        "Requests.last_answer": play.newest.get(uri) is not None and last is not None,
         "OpenDocument.deleted": doc.deleted,
         "answer": last
         and ([s.text for s in last.answer.suggestions] or last.answer.end.outcome.value),
-        "OpenDocument.used": doc.used > 0,
+        "Requests.used": doc.requests.used > 0,
         "Workspace._unjudged": uri in doc.workspace._unjudged,
         "Memory._sources": usable == memory.knows(uri),
         # The members depend on where the user rested; what they show is as the file has it.

@@ -48,10 +48,10 @@ SEEN = ("refused", "ModelView.verdict", "Workspace._unjudged", "Memory._sources"
 RULED = re.compile("exclude|ignore")
 NOT_IN = {
     # A request that was overtaken asked no model: nothing is to be saved.
-    "order": ("OpenDocument.used", "saved", "answer"),
+    "order": ("Requests.used", "saved", "answer"),
     "return": ("answer",),
     # What was taken back is an edit, too, and moved what rests.
-    "equal": ("OpenDocument.used", "saved", "EditLog._edits", "Evaluated.line_end"),
+    "equal": ("Requests.used", "saved", "EditLog._edits", "Evaluated.line_end"),
 }
 EACH = ("error", "disk", "private", "frame", "newest", "rest", *NOT_IN)
 SERVER = {"gone", "sick", "back", "context", "model", "set"}  # what it held may be lost
@@ -88,7 +88,7 @@ class Pair:
     ) -> dict[Trouble, object]:
         out = NOT_IN[self.law]
         if self.law == "return" and SERVER & kinds_of(self.story):
-            out += ("Evaluated.cursor", "Evaluated.line_end", "OpenDocument.used", "saved")
+            out += ("Evaluated.cursor", "Evaluated.line_end", "Requests.used", "saved")
         differ = {
             name for name in first.keys() | second.keys() if first.get(name) != second.get(name)
         }

@@ -235,7 +235,7 @@ class Play:
         self.check_health()
         for doc in self.session._open:
             mine = self.answers.get(self.newest.get(doc.uri))
-            last = doc.last_answer
+            last = doc.requests.last_answer
             if mine and last and last.answer is not mine:
                 self.blame("newest", f"{self.name(doc.uri)}: the last answer is an older request's")
         for doc in self.session._open:

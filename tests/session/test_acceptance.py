@@ -13,6 +13,7 @@ from fim_lsp.events import Accepted, PartlyAccepted, Shown
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.request import Suggestion
 from server_bridge.protocol import Health, State
 from tests.typist import rewrite
 
@@ -70,7 +71,8 @@ class Driver:
     def _send(self, edits: list[Edit]) -> None:
         ids = range(self.n_ids + 1, self.n_ids + len(edits) + 1)
         self.n_ids += len(edits)
-        self.acceptance.offer(self.document, zip(map(str, ids), edits, strict=True))
+        sent = [Suggestion(str(n), *edit) for n, edit in zip(ids, edits, strict=True)]
+        self.acceptance.offer(self.document, sent)
 
     def counts(self) -> dict[str, Any]:
         snapshot = self.stats.snapshot(State(Health.READY, "x"), {}, None)

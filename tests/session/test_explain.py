@@ -101,7 +101,7 @@ async def test_to_ask_why_is_no_request(typist: Typist, backend: FakeBackend) ->
     why = await typist.session.explain(typist.uri, typist.cursor)
     assert why.answer.end.outcome == "not asked"
     assert (typist.session.stats(), backend.seen, backend.warmed) == (before, [], warmed)
-    assert typist.session._open.by_uri[typist.uri].last_answer is None
+    assert typist.session._open.by_uri[typist.uri].requests.last_answer is None
     assert not typist.session._lane._jobs
 
 

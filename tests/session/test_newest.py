@@ -99,7 +99,7 @@ def test_only_their_own_methods_write_the_state() -> None:
         "doc.yanks.extend(before)",
         "stats.outcomes[key] += 1",
         "del self._open.by_uri[uri]",
-        "doc.cursor, doc.typed = None, False",
+        "doc.cursor, doc.deleted = None, None",
     ],
 )
 def test_a_write_from_outside_is_found(line: str, tmp_path: Path) -> None:

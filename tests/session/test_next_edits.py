@@ -21,6 +21,7 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config, NextEditConfig, PrivacyConfig, RingConfig
+from fim_lsp.suggest.request import Suggestion
 from server_bridge.bridge import Unusable
 from tests.clock import on_clock
 from tests.places import place
@@ -238,7 +239,7 @@ async def test_ghost_text_comes_first(
     edit = await session.next_edit(A, unasked=True)
     assert edit
     assert (edit.proposal.line, edit.proposal.before) == place
-    session._open.by_uri[A].acceptance.offer(session.documents[A], [("1", ghost)])
+    session._open.by_uri[A].acceptance.offer(session.documents[A], [Suggestion("1", *ghost)])
     assert await session.next_edit(A, unasked=True) is None
     assert await session.next_edit(A) == edit
 

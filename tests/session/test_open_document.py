@@ -20,6 +20,7 @@ from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.known import Displayed
 from fim_lsp.suggest.pace import USUAL_MS
+from fim_lsp.suggest.request import Suggestion
 from tests.session import test_known_text as texts
 from tests.typist import ROOT, rewrite, wait_judged
 
@@ -72,7 +73,7 @@ def test_a_view_that_is_left_shows_nothing(doc: OpenDocument, how: str):
     view = doc.view
     view.call_at_end(lambda: ended.append(view))
     top = Position(0, 0)
-    doc.acceptance.offer(doc.document, [("1", Edit(top, top, "import os"))])
+    doc.acceptance.offer(doc.document, [Suggestion("1", top, top, "import os")])
     if how == "another folder":
         doc.show_in(ModelView(doc.file, doc.workspace))
     elif how == "closed":
@@ -117,7 +118,9 @@ async def test_what_is_no_file_needs_no_look(session: Session, caplog: pytest.Lo
 
 def test_what_is_on_screen_is_known(doc: OpenDocument) -> None:
     """Before all that is kept."""
-    doc.display(Displayed(texts.request("    ret").cursor, Candidate("urn total(1)"), texts.MODEL))
+    doc.requests.display(
+        Displayed(texts.request("    ret").cursor, Candidate("urn total(1)"), texts.MODEL)
+    )
     found = KnownTexts().find(doc, texts.request("    return"), texts.MODEL)
     assert [each.text for each in found.candidates] == [" total(1)"]
 

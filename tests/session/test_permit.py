@@ -154,7 +154,7 @@ def list_state(held: Held) -> tuple[object, ...]:
     workspace = doc.workspace
     memory = workspace.memory
     shown = dict(workspace._shown)
-    users = (doc.place, doc.last_answer, doc.displayed, doc.used, memory._yanks, {**memory._edited})
+    users = (doc.place, {**vars(doc.requests)}, memory._yanks, {**memory._edited})
     return (*users, doc.view, doc.view.ladder.current, workspace.evaluated, memory.ring, shown)
 
 

@@ -13,6 +13,7 @@ from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.back_off import READ_S, Reaction
+from fim_lsp.suggest.request import Suggestion
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.typist import Typist
@@ -44,8 +45,8 @@ class Screen:
         self._at = Position(0, 2)
 
     def offer(self, text: str = TEXT, *, by_itself: bool = True) -> None:
-        edits = [("1", Edit(self._at, self._at, text))]
-        self._acceptance.offer(self._document, edits, by_itself=by_itself)
+        suggestion = Suggestion("1", self._at, self._at, text)
+        self._acceptance.offer(self._document, [suggestion], by_itself=by_itself)
 
     def type(self, text: str) -> None:
         edit = Edit(self._at, self._at, text)

@@ -96,7 +96,8 @@ class Dispatcher:
         first = polish(known[0], request.cursor, request.sure)
         if known[0].text and not first.text:
             return True
-        return doc.displayed is not None and doc.displayed.shows(request, first, self._model)
+        shown = doc.requests.displayed
+        return shown is not None and shown.shows(request, first, self._model)
 
     def decode_ahead(
         self, request: CompletionRequest, doc: OpenDocument, suggestion: Suggestion

@@ -71,7 +71,8 @@ class KnownTexts:
 
     def find(self, doc: OpenDocument, request: CompletionRequest, model: str) -> Known:
         """Return what is known for *request* in *doc* without waiting, of what *model* said."""
-        on_screen = doc.displayed.at(request, model) if doc.displayed else None
+        shown = doc.requests.displayed
+        on_screen = shown.at(request, model) if shown else None
         return on_screen or self.of(doc).at(request, model)
 
     def joinable(self, doc: OpenDocument, request: CompletionRequest) -> Generation | None:

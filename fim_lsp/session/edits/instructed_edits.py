@@ -184,7 +184,7 @@ class InstructedEdits:
         if work.stop in (Stop.LIMIT, Stop.FULL) and not work.block(ended=True).is_whole:
             return Reading((), Refusal(BROKE_OFF))
         asked = work.dialogue, doc.document, replaced
-        return await asyncio.to_thread(read, work.text, *asked, doc.workspace.count_errors)
+        return await asyncio.to_thread(read, work.text, *asked, doc.workspace.reader.count_errors)
 
     async def _admit(self, uri: str) -> OpenDocument:
         """

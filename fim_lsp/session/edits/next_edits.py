@@ -193,8 +193,8 @@ class NextEdits:
     async def _repeat(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """Repeat an earlier edit in an open document."""
         edits, documents, refused = question[:3]
-        find = workspace.find_uses
-        count = workspace.count_errors
+        find = workspace.reader.find_uses
+        count = workspace.reader.count_errors
 
         def search() -> Proposal | None:
             return propose(edits, [*map(text_of, documents)], refused, find, count=count)
@@ -218,8 +218,8 @@ class NextEdits:
             texts = [*map(text_of, question.documents)]
             unopened = [*map(text_of, others)]
             refused = question.refused
-            find = workspace.find_uses
-            count = workspace.count_errors
+            find = workspace.reader.find_uses
+            count = workspace.reader.count_errors
             proposal = propose_unopened(question.edits, texts, unopened, refused, find, count)
             edit = _edit_of(others, proposal)
             path = edit and paths.locate(edit.document.uri, (workspace.root,)).path

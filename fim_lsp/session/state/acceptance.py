@@ -27,6 +27,7 @@ from fim_lsp.events import Accepted, PartlyAccepted, Shown
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.back_off import ALONG_CHARS, Reaction
+from fim_lsp.suggest.request import Suggestion
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
 PAIRED = ")]}>\"'`"  # what editors add to the opening one that is typed
@@ -83,14 +84,14 @@ class Acceptance:
         self._says_shown = says_shown
 
     def offer(
-        self, document: Document, suggestions: Iterable[tuple[str, Edit]], *, by_itself: bool = True
+        self, document: Document, suggestions: Iterable[Suggestion], *, by_itself: bool = True
     ) -> None:
         """
-        Replace the suggestions on screen by these, by id; none clear it. The reaction to those that
-        did not come *by_itself* says nothing.
+        Replace the suggestions on screen by these; none clear it. The reaction to those that did
+        not come *by_itself* says nothing.
         """
-        sent = [(id, edit, minimal(document, edit)) for id, edit in suggestions]  # noqa: A001
-        left = [changes for _, _, changes in sent]
+        sent = [(each, minimal(document, Edit(*each[1:]))) for each in suggestions]
+        left = [changes for _, changes in sent]
         offer = self._offer
         if offer is None or not left or not _goes_on(offer.edits[0], left[0]):
             self._end()
@@ -101,9 +102,9 @@ class Acceptance:
             if not self._says_shown:
                 self._become(offer, Fate.OPEN)
         offer.edits = left
-        for id, edit, changes in sent:  # noqa: A001
-            head = len(document.between(edit.start, changes.start))
-            self._known[id] = Followed(offer, offer.passed, head, changes)
+        for suggestion, changes in sent:
+            head = len(document.between(suggestion.start, changes.start))
+            self._known[suggestion.id] = Followed(offer, offer.passed, head, changes)
         while len(self._known) > KNOWN:
             self._known.popitem(last=False)
 

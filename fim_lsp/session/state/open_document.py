@@ -25,12 +25,10 @@ from fim_lsp.documents import (
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Permit, Withdrawn
 from fim_lsp.session.state.acceptance import Acceptance
-from fim_lsp.session.state.frame_ladder import FrameLadder
 from fim_lsp.session.state.model_view import ModelView, Verdict
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
 from fim_lsp.suggest.known import Displayed
-from fim_lsp.suggest.request import CompletionRequest, Suggestion
 from fim_lsp.workspace.paths import FileLocation, PlaceId
 from server_bridge.protocol import Prompt
 
@@ -40,12 +38,55 @@ YANKS = 4  # that are remembered of a document that is not judged yet
 
 
 @dataclass(eq=False, repr=False)
+class Requests:
+    """
+    What is known of the requests in one document. *last_answer* is how the newest one ended, *used*
+    is when the model was asked last (loop time; 0: never), *typed*: there was an edit since then.
+    *displayed* is the text shown last, if it is one that stays while it is typed along.
+    """
+
+    last_answer: LastAnswer | None = None
+    used: float = 0.0
+    typed: bool = False
+    displayed: Displayed | None = None
+
+    def note_edits(self, before: Document, edits: tuple[Edit, ...], version: int) -> None:
+        """Record that *edits* were made in *before*, which has *version* now."""
+        self.typed = True
+        self.last_answer = self.last_answer and self.last_answer.after(before, edits, version)
+
+    def note_answer(self, answer: LastAnswer) -> None:
+        """Record how the newest request ended."""
+        self.last_answer = answer
+
+    def answer_at(self, version: int, position: Position | None) -> LastAnswer | None:
+        """Return how the last request at *position*, None: at any, ended in this *version*."""
+        last = self.last_answer
+        is_there = last is not None and last[:2] == (version, position)
+        return last if position is None or is_there else None
+
+    def note_use(self, now: float) -> None:
+        """Record that the model is asked *now*."""
+        self.used = now
+
+    def take_typed(self) -> bool:
+        """
+        Return whether there was an edit since the last request, which is this one from now on.
+        """
+        typed = self.typed
+        self.typed = False
+        return typed
+
+    def display(self, displayed: Displayed | None) -> None:
+        """Note what stands on screen and stays while it is typed along, None for nothing."""
+        self.displayed = displayed
+
+
+@dataclass(eq=False, repr=False)
 class OpenDocument:
     """
     One open document. *most_chars* is at least as many as it has. *cursor* is its last known place,
-    carried along by edits since; *deleted* is where the last edit only took text away; *typed*:
-    there was an edit since the last request. *displayed* is the text shown last, if it is one that
-    stays while it is typed along, *used* is when a request was served last (loop time; 0: never).
+    carried along by edits since; *deleted* is where the last edit only took text away.
     """
 
     document: Document
@@ -54,10 +95,7 @@ class OpenDocument:
     most_chars: int
     cursor: Position | None = None
     deleted: Position | None = None
-    typed: bool = False
-    displayed: Displayed | None = None
-    last_answer: LastAnswer | None = None
-    used: float = 0.0
+    requests: Requests = field(default_factory=Requests)
     yanks: deque[str] = field(default_factory=lambda: deque(maxlen=YANKS))
     is_closed: bool = False
 
@@ -122,20 +160,15 @@ class OpenDocument:
 
         return check
 
-    def is_at_cursor(self, edits: tuple[Edit, ...]) -> bool:
-        """Return whether one of *edits* is made where the cursor is: the user types there."""
-        return any(self.cursor in (edit.start, edit.end) for edit in edits)
-
-    def change(self, edits: tuple[Edit, ...], version: int) -> None:
+    def change(self, edits: tuple[Edit, ...], version: int) -> bool:
         """
-        Apply *edits*; the windows move with those above them, the cursor with
-        those at it.
+        Apply *edits*; the windows move with those above them, the cursor with those at it. Return
+        whether it is too large now, or small enough again.
         """
         before = self.document
-        self.typed = True
         self.document = apply_edits(before, edits, version)
         self.acceptance.follow(before, edits)
-        self.last_answer = self.last_answer and self.last_answer.after(before, edits, version)
+        self.requests.note_edits(before, edits, version)
         for edit in edits:
             self.cursor = self.cursor and edit.carry(self.cursor)
             self.deleted = edit.start if not edit.text and edit.start != edit.end else None
@@ -143,8 +176,9 @@ class OpenDocument:
         self.cursor = self.cursor and self.document.clamp(self.cursor)
         if self.view.verdict is not Verdict.TOO_LARGE:
             self.workspace.memory.note_edit(self.document, edits)
+        return self._crosses_limit(edits)
 
-    def crosses_limit(self, edits: tuple[Edit, ...]) -> bool:
+    def _crosses_limit(self, edits: tuple[Edit, ...]) -> bool:
         """Return whether *edits*, the last ones, made it too large, or small enough again."""
         self.most_chars += sum(len(edit.text) for edit in edits)
         is_large = self.view.verdict is Verdict.TOO_LARGE
@@ -162,7 +196,7 @@ class OpenDocument:
         if self.deleted != place.position:
             self.deleted = None  # who comes back later did not delete just now
         if self.cursor != place.position:
-            self.displayed = None
+            self.requests.display(None)
         self.cursor = place.position
         return place.position
 
@@ -223,41 +257,6 @@ class OpenDocument:
         self.is_closed = True
         self.view.end()
         self.workspace.suspend(self.uri)
-
-    def ladder_for(self, document: Document) -> FrameLadder:
-        """Return where frames chosen in *document* go: one for nothing if that was changed."""
-        return self.view.ladder if document is self.document else FrameLadder(self.file)
-
-    def offer(self, request: CompletionRequest, suggestions: list[Suggestion]) -> None:
-        """Remember what the user is shown for *request*."""
-        edits = [(item.id, Edit(item.start, item.end, item.text)) for item in suggestions]
-        self.acceptance.offer(request.document, edits, by_itself=request.sure > 0)
-
-    def display(self, displayed: Displayed | None) -> None:
-        """Note what stands on screen and stays while it is typed along, None for nothing."""
-        self.displayed = displayed
-
-    def note_answer(self, answer: LastAnswer) -> None:
-        """Record how the newest request ended."""
-        self.last_answer = answer
-
-    def answer_at(self, position: Position | None) -> LastAnswer | None:
-        """Return how the last request at *position*, None: at any, ended in this text."""
-        last = self.last_answer
-        is_there = last is not None and last[:2] == (self.document.version, position)
-        return last if position is None or is_there else None
-
-    def note_use(self, now: float) -> None:
-        """Record that a request was served *now*."""
-        self.used = now
-
-    def take_typed(self) -> bool:
-        """
-        Return whether there was an edit since the last request, which is this one from now on.
-        """
-        typed = self.typed
-        self.typed = False
-        return typed
 
     def viewport(self, shown: Window, line: int | None = None) -> Viewport:
         """Return the viewport of a prompt with this window, the cursor on *line* or as it is."""

@@ -100,10 +100,9 @@ class OpenDocuments:
         """
         if event.is_a_key:
             self.pace.key(time.perf_counter() * 1e3)
-            if doc.is_at_cursor(event.edits):
+            if any(doc.cursor in (edit.start, edit.end) for edit in event.edits):
                 self.go_to(doc)
-        doc.change(event.edits, event.version)
-        if crosses := doc.crosses_limit(event.edits):
+        if crosses := doc.change(event.edits, event.version):
             doc.show_in(ModelView(doc.file, doc.workspace))
             doc.refuse_large()
         return crosses
@@ -127,7 +126,7 @@ class OpenDocuments:
         if isinstance(event, events.Dismissed):
             if doc := self.by_uri.get(event.uri):
                 doc.acceptance.dismiss()
-                doc.display(None)
+                doc.requests.display(None)
             return
         self._says_shown |= isinstance(event, events.Shown)
         for doc in self:

@@ -40,7 +40,7 @@ class Workspace:
     *key* tells it from all others, see `FileLocation.key`; *root* is its URI, "" for a folder
     outside of all.
 
-    *saved* is what an earlier run left, once *loading* has read it.
+    *saved* is what an earlier run left, once that is loaded.
     """
 
     def __init__(self, key: str, root: str, reader: SourceReader) -> None:
@@ -51,10 +51,8 @@ class Workspace:
         self.files = Explorer(root, self._tasks.start)
         self.edits = EditHistory(self._tasks.start)
         self.saved: SavedWorkspace | None = None
-        self.loading: asyncio.Task[None] | None = None
-        self.find_uses = reader.find_uses
-        self.count_errors = reader.count_errors
-        self._reader = reader
+        self.reader = reader
+        self._loading: asyncio.Task[None] | None = None
         self._evaluated: Chunks = ()  # those of the prompt that was evaluated last
         self._updated = NEVER  # how many events the ring was last chosen after
         self._refreshing: asyncio.Task[bool] | None = None
@@ -69,8 +67,8 @@ class Workspace:
 
     def begin_loading(self, work: Callable[[], Coroutine[None, None, None]]) -> asyncio.Task[None]:
         """Have *work* load what an earlier run left, once."""
-        self.loading = self.loading or self._tasks.start(work(), "restore ring")
-        return self.loading
+        self._loading = self._loading or self._tasks.start(work(), "restore ring")
+        return self._loading
 
     def open(self, source: Source) -> None:
         """
@@ -150,7 +148,7 @@ class Workspace:
         snapshot = self.memory.snapshot(viewport)
         if snapshot.n_events == self._updated:
             return
-        choose = partial(update_ring, snapshot, self._reader.read)
+        choose = partial(update_ring, snapshot, self.reader.read)
         ring = await asyncio.get_running_loop().run_in_executor(READERS, choose)
         if self.memory.accept(snapshot, ring):
             self._updated = snapshot.n_events
