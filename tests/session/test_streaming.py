@@ -11,7 +11,7 @@ import pytest
 
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import Requester
-from server_bridge.protocol import Reply, Request, Stop, Timings, Token
+from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
 from tests.asked import model_of
 from tests.typist import QUICK, ROOT, Typist, faked
 
@@ -183,6 +183,30 @@ async def test_keys_ahead_of_the_stream_that_it_contradicts(session: Session) ->
     [suggestion] = await second
     assert suggestion.text.startswith("th, height)")
     assert typist.counted("streams") == 2
+
+
+async def test_a_cursor_ahead_of_the_stream_that_it_contradicts() -> None:
+    """In the same text, where no key tells it: after the piece that says so the request has another stream."""
+
+    def says(prompt: Prompt, _: int) -> str:
+        return "name" if prompt.middle.endswith("= ") else "+ 1" * 20
+
+    session = faked(QUICK, says)
+    slow = Slow(session)
+    typist = Typist(session, f"{BLOCK}\n        self.name = ")
+    end = typist.cursor
+    typist.cursor = end._replace(column=end.column - 1)
+    first = asyncio.create_task(typist.ask(invoked=True))
+    while not typist.counted("streams"):
+        await asyncio.sleep(0.01)
+    first.cancel()
+    typist.cursor = end
+    second = asyncio.create_task(typist.ask(invoked=True))
+    while typist.counted("streams") < 2:
+        await until(slow, slow.n + 1)
+    assert slow.n <= 4  # of sixty: what was forced, the piece that says so, and one more
+    second.cancel()
+    await session.aclose()
 
 
 @pytest.mark.parametrize("invoked", [True, False])
