@@ -26,9 +26,9 @@ from fim_lsp.documents import Document, Position, apply_edits, open_document
 from fim_lsp.instruct.answer import edits, read
 from fim_lsp.instruct.blocks import is_left_open
 from fim_lsp.instruct.dialogue import Dialogue, Selection, fence, select_lines, turn
-from fim_lsp.next_edit.edits import count_here
 from fim_lsp.suggest.lines import indent
 from server_bridge.protocol import Prompt
+from tests.parsing import count_here
 
 MAX_CHARS = 400_000  # of a file, as elsewhere
 MAX_LINES = 200  # of a hunk: what a user may select

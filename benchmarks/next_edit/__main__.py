@@ -30,7 +30,8 @@ from benchmarks.progress import tell
 from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.next_edit.engine import Proposal, breaks, in_unopened, proposals
 from fim_lsp.next_edit.evidence import SURE, SURE_UNOPENED
-from fim_lsp.next_edit.renames import find_here, find_renames
+from fim_lsp.next_edit.renames import find_renames
+from tests.parsing import count_here, find_here
 
 LEVELS = (0.1, 0.15, 0.2, 0.25, SURE, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 UNOPENED_LEVELS = (SURE, 0.4, SURE_UNOPENED, 0.6, 0.7, 0.8, 0.9, 1.0, NEVER := 2.0)
@@ -76,7 +77,7 @@ def _ranked(ask: Ask) -> Ranked:
 
 def _likely(all_proposals: Sequence[Proposal], texts: Sequence[EditedText]) -> list[Proposal]:
     surest = sorted(all_proposals, key=lambda proposal: -proposal.confidence)[:RANKED]
-    return [p for p in surest if p.confidence >= LEVELS[0] and not breaks(p, texts)]
+    return [p for p in surest if p.confidence >= LEVELS[0] and not breaks(p, texts, count_here)]
 
 
 def _total(

@@ -26,8 +26,9 @@ from benchmarks.next_edit.commits import History, Hunk
 from benchmarks.progress import tell
 from fim_lsp.context.grammars import language_of, parse_text
 from fim_lsp.next_edit.edits import EditedText, FinishedEdit, changes
-from fim_lsp.next_edit.renames import find_here, find_renames
+from fim_lsp.next_edit.renames import find_renames
 from fim_lsp.next_edit.rule import is_word, token_changes, tokens
+from tests.parsing import find_here
 
 MOST_LINES = 3_000  # of a file: each place is parsed
 PLACES = 40  # of one name; more is a formatter's, or generated

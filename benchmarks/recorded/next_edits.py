@@ -20,8 +20,8 @@ from benchmarks.recorded.log import DATA, Changed, Opened, Replacement, entries,
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, body, difference, open_document, split
 from fim_lsp.next_edit.edits import EditedText
-from fim_lsp.next_edit.engine import propose
 from fim_lsp.next_edit.log import EditLog
+from tests.parsing import propose
 
 CASES = DATA / "next_edit_cases.tar.gz"
 NOT_SCORED = "not scored"

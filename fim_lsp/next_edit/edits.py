@@ -16,7 +16,6 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from fim_lsp.context.grammars import count_errors, parse_text
 from fim_lsp.documents import LINE_CHARS, Document, body
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
 from fim_lsp.suggest.syntax_errors import SyntaxErrors
@@ -213,12 +212,6 @@ def text_of(document: Document) -> EditedText:
 
 
 CountErrors = Callable[[EditedText], int | None]
-
-
-def count_here(text: EditedText) -> int | None:
-    """Count the errors of a text in this process, which a hostile one can hold up."""
-    tree = parse_text(text.language, "\n".join(text.lines)).tree
-    return None if tree is None else count_errors(tree)
 
 
 def adds_errors(

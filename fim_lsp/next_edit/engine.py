@@ -21,7 +21,6 @@ from fim_lsp.next_edit.edits import (
     FinishedEdit,
     Lines,
     adds_errors,
-    count_here,
     examples,
 )
 from fim_lsp.next_edit.evidence import (
@@ -35,7 +34,7 @@ from fim_lsp.next_edit.evidence import (
     of_result,
     of_rule,
 )
-from fim_lsp.next_edit.renames import NO_RENAMES, FindUses, Renames, find_here, find_renames
+from fim_lsp.next_edit.renames import NO_RENAMES, FindUses, Renames, find_renames
 from fim_lsp.next_edit.rule import Rule, TokenKind
 from fim_lsp.next_edit.rules import Block, pair_rule, rules_of
 
@@ -112,10 +111,10 @@ class Proposal(NamedTuple):
 def propose(
     edits: Sequence[FinishedEdit],
     texts: Sequence[EditedText],
-    refused: Collection[object] = (),
-    find: FindUses = find_here,
+    refused: Collection[object],
+    find: FindUses,
+    count: CountErrors,
     sure: float = SURE,
-    count: CountErrors = count_here,
 ) -> Proposal | None:
     """
     Return the surest next edit, or None: none is *sure* enough, or it is *refused*.
@@ -143,9 +142,9 @@ def propose_unopened(
     edits: Sequence[FinishedEdit],
     texts: Sequence[EditedText],
     unopened: Sequence[EditedText],
-    refused: Collection[object] = (),
-    find: FindUses = find_here,
-    count: CountErrors = count_here,
+    refused: Collection[object],
+    find: FindUses,
+    count: CountErrors,
 ) -> Proposal | None:
     """
     Return the surest next edit in files that are not open, where `propose` has none in the *texts*
@@ -314,9 +313,7 @@ def _also(place: RulePlace, others: Sequence[Rule | Block]) -> RulePlace:
     return place._replace(after=(line,))
 
 
-def breaks(
-    proposal: Proposal, texts: Sequence[EditedText], count: CountErrors = count_here
-) -> bool:
+def breaks(proposal: Proposal, texts: Sequence[EditedText], count: CountErrors) -> bool:
     """Return whether a syntax error would come of it."""
     text = next(text for text in texts if text.uri == proposal.uri)
     return adds_errors(text, proposal.line, proposal.before, proposal.after, count)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.scopes import TABLES
-from fim_lsp.context.uses import Renamed, Renaming, count_heads, find_uses
+from fim_lsp.context.uses import Renamed, Renaming, count_heads
 from fim_lsp.documents import LINE_CHARS
 from fim_lsp.next_edit.edits import (
     FRESH,
@@ -138,11 +138,6 @@ def _differing_words(name: str, other: str) -> set[str]:
 
 
 NO_RENAMES = Renames()
-
-
-def find_here(text: EditedText, renamings: Sequence[Renaming]) -> Sequence[Renamed | None]:
-    """Find uses in this process, which a hostile text can hold up."""
-    return find_uses(text.language, "\n".join(text.lines), renamings)
 
 
 def find_renames(

@@ -14,9 +14,10 @@ from fim_lsp.instruct.answer import Reading, edits, read
 from fim_lsp.instruct.blocks import NO_BLOCK, TOO_LARGE
 from fim_lsp.instruct.dialogue import Dialogue, Selection, begin_answer, select_lines, turn
 from fim_lsp.instruct.refusals import CONTROL, EMPTY
-from fim_lsp.next_edit.edits import count_here, text_of
+from fim_lsp.next_edit.edits import text_of
 from server_bridge.protocol import Prompt
 from tests.instruct.instruct_cases import INSTRUCTION, cases
+from tests.parsing import count_here
 
 CASES = cases()
 

@@ -31,8 +31,8 @@ from fim_lsp.documents import (
 from fim_lsp.events import Changed, Event, Opened
 from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.next_edit.edits import text_of
-from fim_lsp.next_edit.engine import propose
 from fim_lsp.next_edit.log import EditLog
+from tests.parsing import propose
 
 CASES = {
     path.relative_to(Path(__file__).parent / "cases").with_suffix("").as_posix(): tomllib.loads(

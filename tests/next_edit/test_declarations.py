@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.next_edit.edits import EditedText, FinishedEdit
-from fim_lsp.next_edit.engine import propose
+from tests.parsing import propose
 
 STATS = "class Stats {\n public:\n  double mean() const;\n  double min() const;\n\n  int n;\n};\n"
 SOURCE = (

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.scopes import TABLES
 from fim_lsp.next_edit.answers import Answers
-from fim_lsp.next_edit.edits import EditedText, FinishedEdit, count_here
-from fim_lsp.next_edit.engine import Proposal, proposals, propose
+from fim_lsp.next_edit.edits import EditedText, FinishedEdit
+from fim_lsp.next_edit.engine import Proposal, proposals
+from tests.parsing import count_here, propose
 
 
 class Case(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from fim_lsp.next_edit.edits import EditedText, FinishedEdit
-from fim_lsp.next_edit.engine import propose
+from tests.parsing import propose
 
 
 class Renamed(NamedTuple):

@@ -62,7 +62,7 @@ class Driver:
         self.cursor = self.cursor._replace(column=self.cursor.column - 1)
 
     def close(self) -> None:
-        self.acceptance.close()
+        self.acceptance.end()
 
     def _around(self, left: int, right: int) -> tuple[Position, Position]:
         line, column = self.cursor

@@ -193,11 +193,10 @@ class NextEdits:
     async def _repeat(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """Repeat an earlier edit in an open document."""
         edits, documents, refused = question[:3]
-        find = workspace.reader.find_uses
-        count = workspace.reader.count_errors
+        syntax = workspace.reader.find_uses, workspace.reader.count_errors
 
         def search() -> Proposal | None:
-            return propose(edits, [*map(text_of, documents)], refused, find, count=count)
+            return propose(edits, [*map(text_of, documents)], refused, *syntax)
 
         return _edit_of(documents, await asyncio.to_thread(search))
 
@@ -217,10 +216,8 @@ class NextEdits:
             others = workspace.files.find_holding(needles(question.edits), near, opened, config)
             texts = [*map(text_of, question.documents)]
             unopened = [*map(text_of, others)]
-            refused = question.refused
-            find = workspace.reader.find_uses
-            count = workspace.reader.count_errors
-            proposal = propose_unopened(question.edits, texts, unopened, refused, find, count)
+            syntax = workspace.reader.find_uses, workspace.reader.count_errors
+            proposal = propose_unopened(question.edits, texts, unopened, question.refused, *syntax)
             edit = _edit_of(others, proposal)
             path = edit and paths.locate(edit.document.uri, (workspace.root,)).path
             return edit and edit._replace(path=path or "")

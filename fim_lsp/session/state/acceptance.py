@@ -94,7 +94,7 @@ class Acceptance:
         left = [changes for _, changes in sent]
         offer = self._offer
         if offer is None or not left or not _goes_on(offer.edits[0], left[0]):
-            self._end()
+            self.end()
             if not left:
                 return
             since = self._quiet.clock() if by_itself else None
@@ -138,16 +138,22 @@ class Acceptance:
             if len(edits) == 1:
                 self._pass(self._offer, minimal(document, edits[0]))
             else:
-                self._end()
+                self.end()
 
     def dismiss(self) -> None:
         """The user hid what is on screen."""
         if self._offer is not None:
             self._note_reaction(self._offer, Reaction.DISMISSED)
 
-    def close(self) -> None:
-        """End what is on screen: the document was closed."""
-        self._end()
+    def end(self) -> None:
+        """End what is on screen: another text takes its place, or the document was closed."""
+        offer = self._offer
+        self._offer = None
+        if offer and offer.fate is not Fate.UNSEEN:
+            along = offer.passed >= ALONG_CHARS
+            self._note_reaction(offer, Reaction.TYPED_ALONG if along else Reaction.IGNORED)
+        if offer and offer.fate is Fate.OPEN:
+            self._become(offer, Fate.IGNORED)
 
     def _accept(self, followed: Followed, n_chars: int) -> None:
         offer = followed.offer
@@ -168,14 +174,14 @@ class Acceptance:
             if len(edit.text) >= ALONG_CHARS:
                 self._take(offer, offer.passed, len(edit.text), Fate.ACCEPTED)
             offer.passed = max(ALONG_CHARS, offer.passed)  # all of it, however short
-            self._end()
+            self.end()
             return
         for text in (edit.text, edit.text.rstrip(PAIRED)):
             left = [part for part in offer.edits if text and _begins(part, edit, text)]
             if left:
                 break
         else:
-            self._end()
+            self.end()
             return
         if len(text) >= ALONG_CHARS and _ends_word(left[0].text, len(text)):
             self._take(offer, offer.passed, len(text), Fate.PARTLY)
@@ -194,15 +200,6 @@ class Acceptance:
         if (n_new := end - max(at, offer.counted)) > 0:
             offer.counted = end
             self._stats.count_accepted(n_new)
-
-    def _end(self) -> None:
-        offer = self._offer
-        self._offer = None
-        if offer and offer.fate is not Fate.UNSEEN:
-            along = offer.passed >= ALONG_CHARS
-            self._note_reaction(offer, Reaction.TYPED_ALONG if along else Reaction.IGNORED)
-        if offer and offer.fate is Fate.OPEN:
-            self._become(offer, Fate.IGNORED)
 
     def _note_reaction(self, offer: OfferedSuggestion, reaction: Reaction) -> None:
         """Count the reaction to *offer*, the first one only."""

@@ -249,7 +249,7 @@ class OpenDocument:
     def close(self) -> None:
         """Close it: its text is that on disk from now on, which is to be judged."""
         self.retire()
-        self.acceptance.close()
+        self.acceptance.end()
         self.workspace.memory.note_close(self.uri)
 
     def retire(self) -> None:
