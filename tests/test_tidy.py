@@ -188,7 +188,7 @@ def test_a_file_has_the_name_of_what_it_holds() -> None:
 
 
 # What a reader pays. The exceptions below are older than the rules: each may only become smaller, and then goes.
-MOST_STATEMENTS = 23733  # of the product: what this round added; falls with what is removed
+MOST_STATEMENTS = 23732  # of the product: what this round added; falls with what is removed
 MOST_SETTINGS = 37
 MOST_LINES_OF_A_FUNCTION = 40  # without its docstring
 LONG_FUNCTIONS = {
@@ -197,24 +197,23 @@ LONG_FUNCTIONS = {
 }
 MOST_LINES_OF_A_FILE = 300
 LONG_FILES = {
-    "fim_lsp.context.chunks": 362,
+    "fim_lsp.context.chunks": 351,
     "fim_lsp.context.ignore_rules": 350,
-    "fim_lsp.context.ring": 316,
+    "fim_lsp.context.ring": 315,
     "fim_lsp.context.scopes": 357,
-    "fim_lsp.context.uses": 328,
-    "fim_lsp.lsp.editor": 368,
-    "fim_lsp.lsp.rpc": 341,
-    "fim_lsp.lsp.server": 342,
-    "fim_lsp.next_edit.engine": 322,
-    "fim_lsp.session.completer": 339,
+    "fim_lsp.lsp.editor": 365,
+    "fim_lsp.lsp.rpc": 339,
+    "fim_lsp.lsp.server": 341,
+    "fim_lsp.next_edit.engine": 319,
+    "fim_lsp.session.completer": 338,
     "fim_lsp.session.persistence": 321,
     "fim_lsp.session.session": 320,
-    "fim_lsp.session.state.workspaces": 327,
+    "fim_lsp.session.state.workspaces": 323,
     "fim_lsp.settings.merge": 350,
     "server_bridge.http.client": 356,
-    "server_bridge.llama.backend": 382,
+    "server_bridge.llama.backend": 375,
     "server_bridge.llama.link": 304,
-    "server_bridge.openai.backend": 319,
+    "server_bridge.openai.backend": 317,
     "server_bridge.protocol": 400,
 }
 MOST_PUBLIC_NAMES = 20  # of a class: its methods, its fields, and what its methods set on `self`

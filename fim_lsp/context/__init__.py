@@ -8,7 +8,7 @@ magics: reads IPython's shell lines and magics as Python
 shell_words: decides which arguments of a shell's command name variables
 owners: reads the names of classes, and of what a method belongs to
 scopes: says what a name is where it stands, by the tables of `scopes.toml`
-bindings: finds the definition that a name refers to
+bindings: finds the definition that a name refers to, and all places of the same variable
 alike: finds names without scopes that belong to a changed one: classes of CSS, pairs of tags
 uses: finds the uses of a definition that was renamed, by scope
 chunks: cuts texts into pieces of one size, and makes chunks of pieces, each with a reason

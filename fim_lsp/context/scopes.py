@@ -42,7 +42,7 @@ _SORTS = {
     "word": "()",
 }
 _WORDS = types("command.argument unary_expression")  # Bash: variables, where they are names
-_CALLABLE = "'"  # the sort of a whole text, which may name a function
+CALLABLE = "'"  # the sort of a whole text, which may name a function
 _MAKER = "initializer_expression"  # C#: `new A { b = 1 }`
 _KEYS = types("property_identifier field_identifier statement_identifier")
 # From a key up to what is made, or to a list of it.
@@ -173,7 +173,7 @@ class ScopedText:
         if "comment" in leaf.type or "string" in leaf.type or leaf.type in self.table["texts"]:
             is_whole = "callables" in self.table["traits"] and leaf.end_byte == at + size
             is_whole &= at - leaf.start_byte == (leaf.type == "simple_symbol")
-            sort = _CALLABLE if is_whole else ""
+            sort = CALLABLE if is_whole else ""
             return Place(at, way, self._read_text(at, size, way), sort=sort)
         is_name = leaf.type.endswith(_NAMES)
         is_name |= not self.table["leaves"].isdisjoint((leaf.type, edge))

@@ -14,11 +14,11 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from fim_lsp.context.alike import Match, find_alike, find_partner, find_tags
-from fim_lsp.context.bindings import find_binding, list_binders, scope_key
+from fim_lsp.context.bindings import find_binding, find_variable, list_binders, scope_key
 from fim_lsp.context.grammars import ParsedText, parse_text, types
 from fim_lsp.context.magics import read_lines
 from fim_lsp.context.owners import name_of
-from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Table
+from fim_lsp.context.scopes import CALLABLE, TABLES, Place, Role, ScopedText
 
 HEADS = ("#", "//", "/*", "*", "--", "@")
 """Beginnings of lines above a definition that belong to it: comments and decorators."""
@@ -28,7 +28,6 @@ _ENTRY_MARK = re.compile(r"\s*(?:[*#/-]+\s*)?")
 _ENTRY_TYPE = re.compile(r"( \(.*\))?:")  # `name (int): …`
 _METHODS = types("method_declaration.name method.name function_definition.name")
 _HEAD = re.compile(r"\b(?:def|function) (\w+)")
-_LOOP = re.compile("for_|while_|do_")
 _NO_WORD = re.compile(r"[^_]_[^_]|[a-z][A-Z]|\d")  # names that are no words of a language
 
 
@@ -94,7 +93,7 @@ def find_uses(language: str, text: str, renamings: Sequence[Renaming]) -> Sequen
         renamed = None
         if n_found < DEFINITIONS:
             renamed = _find_alike(language, scoped, renaming, rows[names])
-            renamed = renamed or _find(scoped, renaming, rows[names])
+            renamed = renamed or _find_in_scope(scoped, renaming, rows[names])
         found.append(renamed)
         n_found += renamed is not None
     return found
@@ -137,11 +136,11 @@ def count_heads(lines: Sequence[str], function: str) -> int:
     return sum(name == function for line in lines for name in _HEAD.findall(line))
 
 
-def _find(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Renamed | None:
+def _find_in_scope(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Renamed | None:
     """Return the uses of what was renamed so on *rows*, seen from one of them."""
     row, old, new, function = renaming
     if row < 0:
-        keys = [p for p in text.places(old) if p.role is Role.KEY and p.owner == function]
+        keys = _find_keys(text.places(old), function)
         return Renamed(_uses(text, keys, renaming), is_local=False)
     here = text.places(new, row) if row < len(text.lines) else ()
     definition = next((p for p in here if p.role in (Role.BINDS, Role.DEFINES_MEMBER)), None)
@@ -149,31 +148,52 @@ def _find(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Rename
         return None
     places = text.places(old)
     taken = text.places(new)
-    function = _function_of(definition)
-    there = [place for place in taken if text.position(place.at)[0] not in rows]
-    is_again = definition.role is Role.BINDS and scope_key(definition.scope) in list_binders(there)
-    if is_again and "repeats" not in text.table["traits"]:
+    if _is_bound_again(text, definition, [p for p in taken if text.position(p.at)[0] not in rows]):
         return None  # its uses would be of another thing
-    variables = _same_variable(text.table, definition, places, taken)
-    members = _same_member(text, definition, places)
+    variables = find_variable(text.table, definition, places, taken)
+    members = _find_member(text, definition, places)
     if variables is None or members is None:
         return None
-    is_only = function and count_heads(text.lines, function) <= 1
-    keys = [p for p in places if p.role is Role.KEY and is_only and p.owner == function]
-    scope = None if definition.owner else definition.scope
-    mentions = [p for p in places if p.role is Role.MENTION and _is_meant(text, p, old)]
-    if scope and scope.parent:
-        first, end = _rows_of(text.lines, scope)
-        mentions = [place for place in mentions if first <= text.position(place.at)[0] < end]
-    if definition.way[-1].edge in _METHODS and _NO_WORD.search(old):
-        members += [place._replace(role=Role.REFERS) for place in places if place.sort == "'"]
-        mentions = [place for place in mentions if place.sort != "'"]
-    if definition.way[-1].edge.endswith(".alias"):
-        mentions = []  # they mean the module
+    function = _function_of(definition)
+    keys = _find_keys(places, function) if count_heads(text.lines, function) <= 1 else []
+    mentions = _find_mentions(text, definition, places, old)
     uses = _uses(text, [*variables, *members, *keys, *mentions], renaming)
     kind = "member" if definition.owner else "variable"
     alike = tuple(text.position(p.at) for p in places if _kind(p) == kind)
-    return Renamed(uses, bool(scope and scope.parent), function, kind, alike)
+    return Renamed(uses, _scope_around(definition) is not None, function, kind, alike)
+
+
+def _is_bound_again(text: ScopedText, definition: Place, others: Sequence[Place]) -> bool:
+    """Return whether one of *others*, of the same name, is another definition in its scope."""
+    is_again = definition.role is Role.BINDS and scope_key(definition.scope) in list_binders(others)
+    return is_again and "repeats" not in text.table["traits"]
+
+
+def _find_keys(places: Sequence[Place], function: str) -> list[Place]:
+    """Return the places where calls of *function* name its parameter; none where it is ""."""
+    return [p for p in places if p.role is Role.KEY and function and p.owner == function]
+
+
+def _find_mentions(
+    text: ScopedText, definition: Place, places: Sequence[Place], old: str
+) -> list[Place]:
+    """Return the places in comments and strings that mean the definition."""
+    is_called = definition.way[-1].edge in _METHODS and _NO_WORD.search(old)
+    calls = [p._replace(role=Role.REFERS) for p in places if is_called and p.sort == CALLABLE]
+    if definition.way[-1].edge.endswith(".alias"):
+        return calls  # the others mean the module
+    others = [p for p in places if not (is_called and p.sort == CALLABLE)]
+    mentions = [p for p in others if p.role is Role.MENTION and _is_meant(text, p, old)]
+    if scope := _scope_around(definition):
+        first, end = _rows_of(text.lines, scope)
+        mentions = [p for p in mentions if first <= text.position(p.at)[0] < end]
+    return [*calls, *mentions]
+
+
+def _scope_around(definition: Place) -> Node | None:
+    """Return the scope outside of which it has no use; None where all of the text may have some."""
+    scope = None if definition.owner else definition.scope
+    return scope if scope and scope.parent else None
 
 
 def _kind(place: Place) -> str:
@@ -184,66 +204,7 @@ def _kind(place: Place) -> str:
     return ("member" if place.owner else "variable") if is_name else ""
 
 
-def _same_variable(
-    table: Table, definition: Place, places: Sequence[Place], taken: Sequence[Place]
-) -> list[Place] | None:
-    """
-    Return the places of a variable, a function or a type, but for those where another thing has
-    *taken* its new name; None if it was bound above already.
-    """
-    if definition.role is not Role.BINDS:
-        return []
-    is_value = definition.way[-1].edge in table["values"]
-    places = [p for p in places if p.sort == definition.sort and not (is_value and _is_type(p))]
-    binders = list_binders([definition, *places])
-    others = list_binders(taken)
-    is_declared = definition.way[-1].edge in table["names"]
-    is_one = "redeclares" in table["traits"]
-    alike = [p for p in binders.get(scope_key(definition.scope), ()) if not is_one or _has_body(p)]
-    if is_declared and len({*alike, definition}) > 1 and (not is_one or _has_body(definition)):
-        return None  # a function or type of the old name is there still: this is a new one
-    bound = find_binding(definition, binders, table)
-    variables = (p for p in places if p.role in (Role.BINDS, Role.REFERS, Role.UNBINDS))
-    # The only one of a namespace is meant outside of it, too: macros hide where it ends.
-    is_only = is_one and isinstance(scope_key(definition.scope), str) and len(binders) == 1
-    meant = {bound, None} if is_only else {bound}
-    same = [place for place in variables if find_binding(place, binders, table) in meant]
-    is_first = is_one or all(definition.at < p.at for p in same if scope_key(p.scope) in binders)
-    bound = find_binding(definition, others, table)
-    meant = {bound, None} if is_only else {bound}
-    same = [p for p in same if find_binding(p, others, table) in meant]
-    if any(step.edge in table["splits"] for step in definition.way):
-        same = _until_split(same, taken, table, definition)
-    return same if is_first else None
-
-
-def _until_split(places: list[Place], new: Sequence[Place], table: Table, by: Place) -> list[Place]:
-    """
-    Return places up to where a parameter, or a loop's variable, defined *by* one and *new* by now,
-    gets a value made of its own, outside of further loops (`done = done || none`): most who rename
-    it above keep the old name from there on.
-    """
-    for n, place in enumerate(places):
-        (around, _), (_, edge) = place.way[-2:]
-        value = around.child_by_field_name("right") if edge in table["assigned"] else None
-        read = [p for p in (*places, *new) if value and value.start_byte <= p.at < value.end_byte]
-        if read and not any(_LOOP.match(s.node.type) for s in {*place.way} - {*by.way}):
-            return [*places[:n], *(p for p in read if p in places)]
-    return places
-
-
-def _is_type(place: Place) -> bool:
-    """Return whether a name stands where only a type can."""
-    leaf, edge = place.way[-1]
-    return leaf.type in ("type_identifier", "namespace_identifier") or edge.endswith(".type")
-
-
-def _has_body(place: Place) -> bool:
-    """Return whether a place names a function or a type where that is written."""
-    return place.way[-2].node.child_by_field_name("body") is not None
-
-
-def _same_member(
+def _find_member(
     text: ScopedText, definition: Place, places: Sequence[Place]
 ) -> list[Place] | None:
     """Return the places of a member; None if it is not the first, or only, one of its name."""
