@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.command is not None:
         return _quietly(given)
     if given.stdio:
-        if sys.stderr is None:  # closed by what started us: what would be logged is lost
+        if sys.stderr is None:  # closed by the program that started us: log lines are lost
             sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 (for the whole process)
         _serve(given)
     parser.print_help()

@@ -8,10 +8,10 @@ Plan: a document is a tuple of lines with their line ends; an edit splits only i
 
 A line ends at `\\n`, `\\r\\n` or `\\r` and nowhere else (LSP 3.17, "Text Documents");
 `str.splitlines` also splits at form feeds, U+2028 and more, and would corrupt every position below
-one. Halves of characters, which an editor may send one after the other, are kept; what leaves for a
+one. Halves of characters, which an editor may send one after the other, are kept; a text for a
 model is made `well_formed`. The last element has no line end and may be empty, so
-`lines[position.line]` exists for every
-position a client may send. Columns count code points here; `convert` knows the client's units.
+`lines[position.line]` exists for every position a client may send. Columns count code points here;
+`convert` knows the client's units.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Document:
 
 class TextPlace(NamedTuple):
     """
-    A position, in the version of a text that it counts on: what waits takes both along, or neither.
+    A position, in the version of a text that it counts on: work that waits keeps both, or neither.
     """
 
     document: Document

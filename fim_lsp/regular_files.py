@@ -91,7 +91,7 @@ def read_rules(path: Path, longest: int, *, follow: bool) -> bytes | None:
 def _read_at_rest(path: Path, longest: int, *, follow: bool) -> bytes | None:
     """
     Return the beginning of a file as `read_beginning` does, after the file was left alone for
-    `REST_S`: what is read before may lack the rule that comes next. A file that is not there is
+    `REST_S`: an earlier reading may lack the rule that comes next. A file that is not there is
     looked for twice where its folder was changed. Raises Wrong after `MOST_REST_S`.
     """
     until = time.monotonic() + MOST_REST_S

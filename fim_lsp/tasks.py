@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-LAST_S = 0.3  # for a step on the wire: what is cut short leaves an unknown cache
+LAST_S = 0.3  # for a step on the wire: a step cut short leaves an unknown cache
 
 
 class Tasks(set[asyncio.Task[Any]]):

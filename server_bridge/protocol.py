@@ -113,9 +113,7 @@ class Timings:
     draft_accepted_n: int = 0
 
     def plus(self, piece: Timings) -> Timings:
-        """
-        Add a piece of a stream; what was evaluated in steps before it is no find in the cache.
-        """
+        """Add a piece of a stream; tokens that steps evaluated are no find in the cache."""
         sums = {name: getattr(self, name) + getattr(piece, name) for name in COUNTED}
         sums["cache_n"] = self.cache_n or max(0, piece.cache_n - self.prompt_n)
         return dataclasses.replace(self, **sums)
@@ -281,8 +279,8 @@ class State:
 
 class Model(Protocol):
     """
-    A model that is ready. Every call may raise `BackendError` and nothing else; none may be made
-    concurrently for the same slot (the scheduler sees to that).
+    A model that is ready. Every call may raise `BackendError` and nothing else; the scheduler makes
+    no two calls at once for the same slot.
     """
 
     @property

@@ -44,7 +44,7 @@ class Speeds:
             self.chars_per_token.add(n_chars / n_tokens)
 
     def learn_prefill(self, n_tokens: int, ms: float, enough_ms: float = math.inf) -> None:
-        """Learn from a prompt; one that took *enough_ms* may be as short as it likes."""
+        """Learn from a prompt, which may be short if it took *enough_ms*."""
         if ms and (n_tokens >= ENOUGH_TOKENS or ms >= enough_ms):
             self.prefill_per_s.add(1000 * n_tokens / ms)
 

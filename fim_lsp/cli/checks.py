@@ -1,8 +1,8 @@
 """
 The checks of `fim-lsp doctor` that ask the settings and the model, one small function each.
 
-A check takes the `Target` and returns what it found. None raises, and none repeats what an earlier
-one has said.
+A check takes the `Target` and returns what it found. No check raises, and no check repeats an
+earlier finding.
 """
 
 from __future__ import annotations

@@ -161,8 +161,8 @@ class Listed(NamedTuple):
     A file of weights as the table shows it.
 
     *name* is that of the table of models, else the file's; *n_bytes* are those of the whole file.
-    *needs* is how many bytes of memory it takes at most. That and *first_look_s* are 0 where they
-    are not known. *missing*: bytes that an interrupted download lacks.
+    *needs* is how many bytes of memory it takes at most. *ms_per_token* and *first_look_s* are 0
+    where they are not known. *missing*: bytes that an interrupted download lacks.
     """
 
     name: str

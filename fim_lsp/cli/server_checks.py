@@ -1,7 +1,8 @@
 """
 The checks of `fim-lsp doctor` that ask a server: who else may ask it, and what it does with answers.
 
-Advice names only options that this server has; what a server does not tell is said as a guess.
+Advice names only options that this server has; a guess is called one where the server does not
+tell.
 """
 
 from __future__ import annotations

@@ -232,8 +232,8 @@ def wrong_address(url: str) -> str:
 
 def wrong_variable(name: str) -> str:
     """
-    Return why *name* names no environment variable, "" for none; what may be the key itself is not
-    repeated.
+    Return why *name* names no environment variable, "" for none; a name that may be the key itself
+    is not repeated.
     """
     if re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", name):
         return ""

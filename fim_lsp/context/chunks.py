@@ -104,7 +104,7 @@ class Piece:
 
     @property
     def home(self) -> str:
-        """The file of these lines; what stands in no file, or no more, is its own file."""
+        """The file of these lines; what stands in no file, or no more, counts as its own file."""
         return self.uri if self.end else f"{self.why.value} from {self.uri}"
 
 
@@ -174,8 +174,8 @@ def read_yank(source: Source, text: str) -> Piece | None:
 
 def add_yank(yanks: Pieces, source: Source, text: str) -> Pieces:
     """
-    Return *yanks* with the one of *text* as the last, in place of those that say the same; none
-    where there is nothing to learn from it.
+    Return *yanks* with the one of *text* as the last, in place of yanks that say the same; none at
+    all where there is nothing to learn from it.
     """
     if (fresh := read_yank(source, text)) is None:
         return ()

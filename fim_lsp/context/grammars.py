@@ -11,7 +11,7 @@ may read to the end of the text for each token. So operations and bytes read are
 parse that needs many more than code does has no result. Both counts are exact: the same text always
 ends the same way.
 
-Warning: what error recovery does at the end of a text is not counted. With N tokens open there it
+Warning: the work of error recovery at the end of a text is not counted. With N tokens open there it
 takes N² steps and as much memory: 0.1 s at 2,000 bytes, 3 s at 8,000, and a 200 kB Java file ends
 the process. So long texts are parsed in a process of their own (`workspace.syntax_child`).
 

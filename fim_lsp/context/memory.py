@@ -31,10 +31,10 @@ UNREAD = -1
 MIN_LINES = 3
 """A shorter yank is being moved, not studied (llama.vim's limit, too)."""
 
-_FILES = 20  # looked at lately: what was looked at before adds noise and parse time
+_FILES = 20  # looked at lately: older files add noise and parse time
 # of files among those that are closed: twenty usual ones have a fifth of it
 _CLOSED_CHARS = 2_000_000
-_YANKS = 8  # yanks remembered: what was copied longer ago is pasted by now
+_YANKS = 8  # yanks remembered: an older copy is pasted by now
 _EDITED_LINES = 400  # edited lines remembered per file; their chance has faded by then
 _PASTE_LINES = 64  # of an insertion count as edited: a pasted file was not written here
 _JUMP_LINES = 32  # a cursor that moves further works elsewhere (llama.vim's distance, too)

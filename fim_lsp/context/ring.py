@@ -77,7 +77,7 @@ class RingLimits:
 
     def grow(self, new: RingLimits) -> RingLimits:
         """
-        Return *new*, or these where it only has a little more room: one more chunk has the window
+        Return *new*, or these where it only has a little more room: a further chunk has the window
         evaluated again.
         """
         room = range(self.n_chars, int(self.n_chars * MORE) + 1)

@@ -1,8 +1,8 @@
 """
 The uses of a definition whose name was changed, by scope: all that still have the old name. Pure.
 
-They are found as if the definition had its old name still: what then refers to it is a use, and
-what refers to another definition of that name is none.
+The definition is looked at as if it still had its old name: each name that then refers to it is a
+use, and a name that refers to another definition is none.
 """
 
 from __future__ import annotations

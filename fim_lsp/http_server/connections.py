@@ -193,7 +193,7 @@ async def _end_with(connection: ClientConnection, response: Response) -> None:
     """Answer and hang up, so that a page holds none of the few connections."""
     headers = {**response.headers, "connection": "close"}
     await _answer(connection, response._replace(headers=headers))
-    with contextlib.suppress(TimeoutError):  # what is unread would reset the connection
+    with contextlib.suppress(TimeoutError):  # unread bytes would reset the connection
         async with asyncio.timeout(UNREAD_S):
             while await connection.reader.read(READ_BYTES):
                 pass

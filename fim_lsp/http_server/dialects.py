@@ -3,7 +3,7 @@ A message of another program's completion client into the request that it means,
 into the JSON that the client expects. Pure.
 
 A body is read into the text around its cursor, the other files it shows, and how the answer is to
-be spelled; None stands for what is not a completion at a cursor. Sources: llama.cpp's server
+be spelled; None stands for a request that is no completion at a cursor. Sources: llama.cpp's server
 documentation, the plugins llama.vim, llama.vscode and minuet, Zed's sources.
 """
 

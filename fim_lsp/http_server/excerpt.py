@@ -3,8 +3,8 @@ The excerpt in a stateless request into the whole text seen so far. Pure.
 
 Such requests carry some lines around the cursor, other ones each time the cursor moves; some cut
 the first and the last of them anywhere. `place_excerpt` finds where they belong in a text kept from
-earlier requests, and puts them there: what has left the window stays above and below it, so that
-the prompt only grows.
+earlier requests, and puts them there: lines that have left the window stay above and below it, so
+that the prompt only grows.
 """
 
 from __future__ import annotations

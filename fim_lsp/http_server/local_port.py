@@ -71,7 +71,7 @@ class LocalPort:
 
     @property
     def page_url(self) -> str:
-        """The URL of the page, with the key that it needs; what follows # is never sent."""
+        """The URL of the page, with the key that it needs; browsers send nothing that follows #."""
         return f"{self.url}/#{self._page_key}"
 
     async def open(self, folder: Path, port: int = 0) -> None:

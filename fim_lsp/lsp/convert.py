@@ -41,8 +41,8 @@ _LETTERS = re.compile("[A-Za-z+#]*")
 _UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
 YANK_CHARS = 100_000  # more is a file, not a piece of one
-# Of the changes in one `didChange`. More (a replacement in the whole file) become one edit: what
-# the session does per edit takes longer than the client's user waits.
+# Of the changes in one `didChange`. More (a replacement in the whole file) become one edit:
+# handling each would take longer than the user waits.
 MOST_EDITS = 50
 
 
@@ -68,8 +68,8 @@ def position(
     lines: Sequence[str], place: types.Position | ClientPosition, encoding: str
 ) -> Position:
     """
-    Return the client's position in *lines* as ours; one that does not exist becomes the nearest
-    that does.
+    Return the client's position in *lines* as ours; a position that does not exist becomes the
+    nearest that does.
     """
     if place.line >= len(lines):
         return Position(len(lines) - 1, len(lines[-1]))

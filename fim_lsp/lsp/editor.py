@@ -41,7 +41,7 @@ OpenSession = Callable[[Config], "Session"]
 # For saving and ending while the client waits for the answer to `shutdown`: VS Code waits 2 s.
 SHUTDOWN_S = 2.0
 NAME_CHARS = 80  # of a file in a message
-LATE_S = 5.0  # what takes longer, the user is told of
+LATE_S = 5.0  # the user is told of longer waits
 LOOK_S = 2.0  # a user who runs `fim-lsp setup` beside the editor types on soon afterwards
 _WITHOUT_SESSION = (types.INITIALIZE, types.SHUTDOWN, types.EXIT)
 _TEXT_METHODS = {
@@ -94,7 +94,7 @@ class Editor(LanguageServer):
         if self.offers("workspace.configuration"):
             self.sources.expect_answer()  # `pull` asks, once it may
         self._read_files()
-        self._config()  # what is wrong is told at once
+        self._config()  # wrong settings are told at once
 
     def _open(self) -> None:
         """Open the session. Its imports take as long as all before: see `amend`."""
@@ -112,7 +112,7 @@ class Editor(LanguageServer):
         )
 
     async def aclose(self, within_s: float) -> None:
-        """Save and close; what takes longer than *within_s* goes on in the background."""
+        """Save and close; after *within_s* the rest goes on in the background."""
         if self._closing is None:
             self._closing = self.later(self._close(), "close session")
         await asyncio.wait({self._closing}, timeout=within_s)

@@ -21,7 +21,7 @@ from fim_lsp.display import escape
 from fim_lsp.settings.config import LogConfig
 
 MOST_BYTES = 10_000_000  # of a file
-MOST_CHARS = 2000  # of a record: what is foreign in it may have any length
+MOST_CHARS = 2000  # of a record: foreign text in it may have any length
 _FIRST_LINE = b"# log of fim-lsp\n"
 _OURS = ("fim_lsp", "server_bridge")
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

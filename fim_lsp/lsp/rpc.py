@@ -195,7 +195,7 @@ class Protocol(LanguageServerProtocol):
             self.refuse(data["id"], code, message)
 
     def _receive_answer(self, data: dict[str, Any]) -> None:
-        """Handle an answer to a request; one without sense is an error to the code that waits."""
+        """Handle an answer to a request; a wrong answer is an error to the code that waits."""
         request = str(data.get("id"))
         if request not in self._result_types:
             log.debug("an answer to no request")

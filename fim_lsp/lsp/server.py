@@ -136,7 +136,7 @@ async def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> N
 
 
 async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> None:
-    """Apply the changes; those of a document that was never opened mean nothing."""
+    """Apply the changes; changes of a document that was never opened are ignored."""
     uri = params.text_document.uri
     document = editor.session.document(uri)
     if document is not None:

@@ -1,8 +1,8 @@
 """
 Raw messages into LSP's types, which are imported fast.
 
-A client may be newer than lsprotocol, or wrong, in a field that we do not need: what is optional
-and cannot be read is left out, and so is an item of a list. A required field is not, and no change
+A client may be newer than lsprotocol, or wrong, in a field that we do not need: an optional field
+that cannot be read is left out, and so is an item of a list. A required field is not, and no change
 of a text: the text would be another one from then on.
 
 lsprotocol defines some 500 classes; for each, attrs compiles a `__repr__` and an `__eq__` that are

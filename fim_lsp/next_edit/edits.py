@@ -170,11 +170,11 @@ def _likeness(old: str, new: str) -> float:
     return matcher.ratio() if matcher.quick_ratio() >= ALIKE else 0.0
 
 
-_COMPARED = 200  # characters of a line: what they have in common takes time with the product
+_COMPARED = 200  # characters of a line: to compare two takes time with the product of their lengths
 
 
 FOUND = 100
-"""Lines per text and needle: what is more frequent is not what an edit was about."""
+"""Lines per text and needle: a more frequent needle is not what the edit was about."""
 
 
 class EditedText:

@@ -44,7 +44,7 @@ class EditLog:
 
     def __init__(self) -> None:
         self._edits: list[FinishedEdit] = []
-        self._settled = -math.inf  # what was edited until then is finished
+        self._settled = -math.inf  # edits until then are finished
         self._last = -math.inf  # the newest change, …
         self._since = -math.inf  # … the first of its key, at whatever cursor, …
         self._before = -math.inf  # … and the first of the key before

@@ -2,9 +2,9 @@
 Definitions whose names were changed by the last edits, and the lines that still have the old name.
 Pure.
 
-One changed definition is enough: that a use has none any more is the strongest evidence there is.
-A definition of the same name in another scope is no use of it, so one such change says nothing of
-the others.
+One changed definition is enough: a use without a definition is the strongest evidence there is. A
+definition of the same name in another scope is no use of it, so one such change says nothing of the
+others.
 """
 
 from __future__ import annotations

@@ -115,8 +115,8 @@ class Framing:
 
     async def report(self, doc: OpenDocument) -> PromptReport:
         """
-        Return the prompt at the cursor in *doc*, measured where the backend is ready; that delays
-        nothing that is evaluated ahead.
+        Return the prompt at the cursor in *doc*, measured where the backend is ready; this does not
+        delay evaluation ahead.
         """
         if (place := doc.place) is None:
             return PromptReport("nothing yet, no suggestion was asked for here")

@@ -79,8 +79,8 @@ class Judging:
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
         """
-        Judge *documents*, in slices; what is too large is not used at all. Work for one that is
-        judged goes on until it is found elsewhere.
+        Judge *documents*, in slices; a document that is too large is not used at all. Work for one
+        that is judged goes on until it is found elsewhere.
         """
         is_beginning = bool(self._unbegun)
         self._unbegun.update(dict.fromkeys(documents))
@@ -90,7 +90,7 @@ class Judging:
                 self._begin_document(self._unbegun.popitem(last=False)[0])
                 if _now() > ends:
                     break
-        finally:  # one that fails leaves the others to be begun
+        finally:  # if a look fails, the others still begin
             if self._unbegun and not is_beginning:
                 self._looking.start(self._begin_rest(), "judge")
 
@@ -118,8 +118,9 @@ class Judging:
 
     async def wait_judged(self, uri: str, *, invoked: bool = False) -> None:
         """
-        Wait for the verdicts on what a prompt for the document may hold: what has none in time is
-        left out of it. A user who asks by hand waits longer, for that on the document alone.
+        Wait for the verdicts on what a prompt for the document may hold: a text without a verdict
+        in time is left out of it. A user who asks by hand waits longer, for that on the document
+        alone.
         """
         doc = self._open.by_uri.get(uri)
         if doc and uri not in self._looks and doc.view.verdict is Verdict.UNJUDGED:
@@ -156,7 +157,7 @@ class Judging:
         return doc
 
     async def aclose(self) -> None:
-        """End the looks; what is to be forgotten is."""
+        """End the looks; finish forgetting."""
         self._turns.end()
         for look in self._looks.values():
             look.ended.cancel()

@@ -39,7 +39,7 @@ from server_bridge.protocol import (
 
 T = TypeVar("T")
 
-STEP_S = 0.25  # a step of prefill: what a request that comes meanwhile may have to wait for
+STEP_S = 0.25  # a step of prefill: a request that comes meanwhile may have to wait for it
 STEP_TOKENS = (16, 4096)  # fewer cost more in requests than in evaluation
 # Times its tokens, and the steps that they make: what took so many is not evaluated ahead any
 # further. A server that keeps nothing, or says so, would be asked for ever.

@@ -123,7 +123,7 @@ class Persistence:
             return
         with contextlib.suppress(BackendError):  # then it is evaluated
             if await self._prefill.restore(doc, saved.frame, saved.typed):
-                doc.view.ladder.restore()  # one in use that is newer stays
+                doc.view.ladder.restore()  # a newer frame in use stays
 
     def note_use(self, doc: OpenDocument) -> None:
         """Note a request in *doc*: save it at rest."""
@@ -232,7 +232,7 @@ class Persistence:
         await self.wait_audited()
         await self._forgetting.aclose(None)
         self._saves.end()
-        self._tasks.end()  # what is left waits for a disk that does not answer
+        self._tasks.end()  # the rest waits for a disk that does not answer
 
     async def save(self) -> None:
         """

@@ -60,7 +60,7 @@ class Prefill:
         if self._open.here is not doc or is_off:
             return
         if not self._lane.connection.is_ready:
-            self._tries = 0  # the server was away: what comes back is asked again
+            self._tries = 0  # the server was away: it is asked again when it is back
         self._lane.stir()
         step, delay = (self._rest_step, IDLE_S) if self._open.rests else (self._cursor_step, REST_S)
         self._lane.background(CURSOR, partial(step, doc), delay=delay)
@@ -211,5 +211,5 @@ class Prefill:
 
 
 def _ladder_of(doc: OpenDocument, place: TextPlace) -> FrameLadder:
-    """Return where a frame for *place* goes: one for nothing if the text was changed."""
+    """Return where a frame for *place* goes: an unused ladder if the text was changed."""
     return doc.view.ladder if place.document is doc.document else FrameLadder(doc.file)

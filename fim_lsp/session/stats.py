@@ -143,7 +143,7 @@ class Stats:
         self.accepted_chars += n_chars
 
     def count_answer(self, answer: Answer, ms: float, *, is_in_word: bool = False) -> None:
-        """Count one request; what was cancelled has no answer that took a time."""
+        """Count one request; a cancelled request has no latency."""
         self.outcomes[answer.end.key] += 1
         if answer.end.outcome is not Outcome.SUPERSEDED:
             self._latencies_ms[is_in_word].append(ms)

@@ -78,9 +78,9 @@ class Sources:
         """
         Read the user's file and those of the workspace's *roots* again.
 
-        A disk may not answer: what is not there after `LIMIT_S` is not known yet, and *on_late* is
-        called, from another thread, once `take` has it. A read in progress may be older than
-        the change: its result is ignored, and the file is read again.
+        A disk may not answer: a file that is not read after `LIMIT_S` is not known yet, and
+        *on_late* is called, from another thread, once `take` has it. A read in progress may be
+        older than the change: its result is ignored, and the file is read again.
         """
         self._roots = roots
         self._on_late = on_late

@@ -139,7 +139,7 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
     total = 0.0
     sure_until = 0
     for end, logprob in candidate.odds:
-        if sure_until >= len(candidate.text):  # what follows was cut away
+        if sure_until >= len(candidate.text):  # the rest was cut away
             break
         if sure_until:  # else it was typed in part, and says nothing
             total += unknown if logprob is None else logprob

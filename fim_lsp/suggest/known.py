@@ -8,9 +8,9 @@ answered here, in well under a millisecond and without a request. Plan: a sugges
 its line from the start, then what was said. Paths hang on their *root*: the lines around, which
 must be the same when it is found again. If the text before the cursor is a prefix of a path, the
 remainder is returned. A path may have begun some lines above, so a lookup tries a root per line,
-each a dictionary access. Warning: what is kept is the model's raw text. Filters look at the text
+each a dictionary access. Warning: the kept text is the model's raw one. Filters look at the text
 around, which changes; run them on what is found. The text on screen, and the text that is still
-being decoded, were said as well: one rule says what is left of it elsewhere (`Said.find_rest`).
+being decoded, were said as well: one rule says what is left of a text elsewhere (`Said.find_rest`).
 
 The texts known at a cursor are one value (`Known`), with the one on screen (`Displayed`); it
 says whether a request that waits is answered with it. Pure.
@@ -170,7 +170,7 @@ class Known(NamedTuple):
     where it is known that nothing comes. *is_on_screen*: they are filtered already.
 
     *is_over*: no more comes of what is decoded. *is_settled*: no more of it can be shown.
-    *has_line*: one can be shown that is whole. *was_shown*: one was, and what there is by now is
+    *has_line*: a whole line can be shown. *was_shown*: a line was shown, so the text of now is
     shown at once.
     """
 
@@ -185,7 +185,7 @@ class Known(NamedTuple):
 class Displayed(NamedTuple):
     """
     A filtered candidate and where it was first shown; *model* said it. *lasts*: it stays while it
-    is typed along; what may be a beginning does not.
+    is typed along; a text that may only be a beginning does not stay.
     """
 
     cursor: Cursor

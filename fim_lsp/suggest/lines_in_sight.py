@@ -18,7 +18,7 @@ from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Candidate, Cursor
 # From four typed characters on it pays to guess: fewer are hardly ever clear.
 TYPED_CHARS = 4
 
-# The share of the lines beginning alike that must go on alike: what is less is mostly wrong.
+# The share of the lines beginning alike that must go on alike: a smaller share is mostly wrong.
 SHARE = 0.5
 
 SIGHT_LINES = 8000  # looked through for one that begins as the typed one does: half a millisecond

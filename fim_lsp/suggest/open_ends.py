@@ -59,8 +59,8 @@ def close_quote(language: str, above: Lines, below: Lines, here: str) -> str:
 
 def close_comment(language: str, above: Lines, below: Lines, here: str) -> str:
     """
-    Return what closes the comment that *here* ends within, where the lines below do not before
-    they open another: what follows is code, and each line of the comment would be one.
+    Return what closes the comment that *here* ends within, where the lines below do not before they
+    open another: the lines below are code, and would be read as comment.
     """
     closing = open_comment("\n".join((*above, here)), language)
     following = "\n".join(below)

@@ -4,10 +4,10 @@ The number of syntax errors around a cursor, with one text or another at the cur
 It runs on the event loop, so it must be quick for any text. Tree-sitter's error recovery takes time
 quadratic in the tokens that are open where a text ends (see `context.grammars`), and time per
 operation that grows with the text. So the text is short, its operations are limited, and it is
-parsed in stages: what is deeply nested, or full of errors, is not parsed any further, and nothing
-is known of it. Fuzzing sixteen grammars (repeated tokens around and at the cursor, in strings and
-comments that the cursor's line opens or closes) on a core that was shared with other work, the
-worst texts took 60 to 120 ms; without these limits they took up to 3 s.
+parsed in stages: a text that is deeply nested, or full of errors, is not parsed any further, and
+nothing is known of it. Fuzzing sixteen grammars (repeated tokens around and at the cursor, in
+strings and comments that the cursor's line opens or closes) on a core that was shared with other
+work, the worst texts took 60 to 120 ms; without these limits they took up to 3 s.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def why_disabled(entries: tuple[str, ...], uri: str, language: str, path: str) -
     is within its workspace.
 
     One of *entries* (`fim.completion.disabledFor`) is a language, or a pattern of file names as in
-    a `.gitignore`; what begins with `!` takes back what an entry before it said.
+    a `.gitignore`; an entry that begins with `!` takes back earlier ones.
     """
     if uri.partition(":")[0].lower() in PROMPT_SCHEMES or language in PROMPT_LANGUAGES:
         return End(Outcome.IN_PROMPT)

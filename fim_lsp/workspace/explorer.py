@@ -3,7 +3,7 @@ The index of a workspace's files that are not open: grown in the background, loo
 State.
 
 The editor need not tell of files: they are listed again now and then. Work in the background takes
-half of the time; what blocks says so, and belongs in a worker thread.
+half of the time; functions that block say so, and belong in a worker thread.
 """
 
 from __future__ import annotations

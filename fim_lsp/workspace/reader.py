@@ -2,8 +2,7 @@
 Sources into pieces, each version of a file read once. Blocking: called in worker threads.
 
 Texts are parsed in a child process (`syntax_child`), so that none can hold or end the session. A
-text that takes it too long, or ends it, has no syntax; neither has any other once `DEATHS` texts
-did.
+text that takes it too long, or ends it, has no syntax; once `DEATHS` texts did, no text has.
 
 State: what was read last of the files in use, and the child, started for the first text. Two
 workspaces may be updated at a time, so a lock lets one text be parsed after the other.
@@ -208,7 +207,7 @@ class SourceReader:
         self._to_forget.append(is_gone)
 
     def close(self) -> None:
-        """End the process; what waits for it gets nothing."""
+        """End the process; callers that wait for it get nothing."""
         self._process.end()
         if self._lock.acquire(timeout=CLOSE_S):
             self._process.close()

@@ -182,7 +182,7 @@ class Endpoint:
         except BackendError as error:
             self.note_failure(error, at_work=False)
         else:
-            self.rests_until = 0.0  # what failed while this was under way is over
+            self.rests_until = 0.0  # earlier failures are over
             log.info("endpoint.connected url=%s", self.backend.state.url)
 
 

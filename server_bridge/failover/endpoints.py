@@ -3,10 +3,10 @@ Several servers as one `Backend`: the first healthy one, in their order.
 
 Goal: a server that fails or is silent costs no completion if another can give it, and is used again
 soon after it is back. Plan: a call goes to the first server that is connected, and on to the next
-one where that fails. A server that was never tried is waited for, for a moment; one that failed is
-connected again beside the call, without the user's text, once it has rested. A call that moves to
-another server finds nothing in its cache: where evaluating the prompt would take longer than a
-moment it is given up, and the next one warms the new server in steps.
+one where that fails. A server that was never tried is waited for, for a moment; a server that
+failed is connected again beside the call, without the user's text, once it has rested. A call that
+moves to another server finds nothing in its cache: where evaluating the prompt would take longer
+than a moment it is given up, and the next one warms the new server in steps.
 
 Warning: tokens of one server mean nothing to another; each accepts of a tape only what it made.
 """
@@ -86,7 +86,7 @@ class Endpoints:
         if error is None or state.health is Health.LOADING:
             return state
         others = [each.error for each in self._endpoints if each.named and each is not serving]
-        if None in others and not serving.is_unusable:  # one may serve that was not tried yet
+        if None in others and not serving.is_unusable:  # a server that was not tried yet may serve
             return replace(state, health=Health.UNKNOWN, message="")
         if state.health is Health.UNKNOWN:
             state = replace(state, health=Health.DOWN, message=str(error))

@@ -48,7 +48,7 @@ def neutral(text: str, family: Family) -> str:
     token.
     """
     special = _looks_special(family)
-    while special.search(text):  # one may stand in another: `<[/INST]>`
+    while special.search(text):  # a name may stand in another: `<[/INST]>`
         text = special.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", text)
     return text
 

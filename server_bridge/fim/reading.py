@@ -48,7 +48,7 @@ def _parts(text: str, family: Family) -> Prompt:
 
 def _find_last(text: str, token: str) -> tuple[int, int]:
     """
-    Return the place of the last *token*; one that begins with U+2581 takes the space before it
+    Return the place of the last *token*; a token that begins with U+2581 takes the space before it
     along.
     """
     bare = token.lstrip("▁")

@@ -64,7 +64,7 @@ ENDS = (*CONTROLS[:3], *_TABLE["ends"])
 
 
 def _family(name: str, row: Mapping[str, Any]) -> Family:
-    """Return a row of the table; one that says nothing of files was never shown several."""
+    """Return a row of the table; a model whose row names no files was never trained on several."""
     own = "|".join(_TABLE["patterns"][word] for word in row.get("controls", "").split())
     head = {} if "file" in row else {"head": PLAIN_HEAD}
     return Family(name, **{**head, **row, "controls": own})

@@ -232,7 +232,7 @@ class Http:
                 answer = await self._within(seconds, self._read(exchange, path))
             return object_in(self.url + path, *answer)
         except (Unproven, UnexpectedAnswer):
-            raise  # what is not read to its end, httpcore closes
+            raise  # httpcore closes a stream that is not read to its end
         except (Refused, BackendTimeout, BackendUnavailable):
             self._drop()  # the next connection asks for the key again
             raise

@@ -158,7 +158,7 @@ class RoutedTransport(httpx.BaseTransport):
 
 
 def _bypasses(host: str) -> bool:
-    """Return whether NO_PROXY, or the system, has *host*; what is no host there is passed over."""
+    """Return whether NO_PROXY, or the system, has *host*; entries that are no hosts are skipped."""
     try:
         return bool(proxy_bypass(host))
     except (OSError, ValueError):

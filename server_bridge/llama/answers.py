@@ -3,7 +3,7 @@ The answers of llama.cpp's endpoints, as far as we use them: one type per answer
 `responses.read`.
 
 The fields are those of llama.cpp's tools/server (README.md, and server-task.cpp for `/completion`).
-A field without a default must be there; one with a default is missing in some builds or some
+A field without a default must be there; a field with a default is missing in some builds or some
 answers.
 """
 

@@ -54,7 +54,7 @@ from server_bridge.protocol import (
 )
 
 LATE = "the machine is busy since {}: suggestions come late"
-# between two looks at a server: one that sleeps or is gone is known without a request
+# between two looks at a server: no request is needed to know that it sleeps or is gone
 REST_S = 60.0
 N_ENCODED = 4  # prompts that are kept in token ids: those that one request compares
 

@@ -10,9 +10,8 @@ many as may be, the oldest goes that is within `--checkpoint-min-step` of one be
 oldest of all. These are the rules of llama.cpp's tools/server (server-context.cpp:
 `create_checkpoint`, `pre_decode`) in builds since September 2026.
 
-A sliding window's keys and values can be cut a little, and there are checkpoints for the rest; what
-exactly is reused depends on more than is known here. With `--swa-full` such a model is like any
-other.
+A sliding window's keys and values can be cut a little, and there are checkpoints for the rest; how
+much is reused depends on more than is known here. With `--swa-full` such a model is like any other.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Pure.
 
 These are the rules of llama.cpp's `server_prompt_cache` (tools/server/server-task.cpp): a prompt
 that is the beginning of one that is saved is not saved again, one that is continued by it goes, and
-so do the oldest until it fits into `--cache-ram`; one that does not fit alone is not saved. All
-that comes before a saved prompt is looked for.
+so do the oldest until it fits into `--cache-ram`; a prompt that does not fit alone is not saved.
+All that comes before a saved prompt is looked for.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ would lose more than half of its content first saves it to the host's memory (`-
 takes from there what serves the prompt better, if anything does; only an empty slot that was named
 does not look there. The other slots are saved, too, and with a unified cache (`-np auto`) emptied.
 The last token of a prompt is always evaluated, for its logits; a model's memory may have to go back
-further (`checkpoints`). A stream that was closed may have left a token or two more than it told:
-what goes on behind a content whose end is not known is not sure. These are the rules of llama.cpp's
-tools/server (server-context.cpp, server-task.cpp); each answer tells whether they still hold:
-`Timings.expected_n` is what they say of its `cache_n`.
+further (`checkpoints`). A stream that was closed may have left a token or two more than it told: a
+content whose end is not known cannot be continued with certainty. These are the rules of
+llama.cpp's tools/server (server-context.cpp, server-task.cpp); each answer tells whether they still
+hold: `Timings.expected_n` is what they say of its `cache_n`.
 
 Sequences are packed ids compared as bytes: a `memcmp` is faster than any hash of them, and exact.
 The tokens that a failed request left behind are unknown; then the mirror forgets everything and

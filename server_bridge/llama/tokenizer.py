@@ -113,7 +113,7 @@ class Tokenizer:
         Return the tokens just made, as far as they spell *text*.
 
         An entry's own `bytes` are what was sent with it, which half a character or half a stop
-        string delays; those of its best candidate are the token's. Greedy choices are their own
+        string delays; the bytes of its best candidate are the token's. Greedy choices are their own
         best candidate. For forced and sampled ones we ask how *text* is spelled.
         """
         best = (best for entry in rated for best in entry.top_logprobs)

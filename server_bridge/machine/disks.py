@@ -30,7 +30,7 @@ async def in_disk_thread(look: Callable[..., T], *arguments: Any, **options: Any
 
 async def within(look: Callable[[], T], undo: Callable[[T], object] = lambda _: None) -> T:
     """
-    Return what *look* returns. Raises TimeoutError, an OSError, after `DISK_S`; what it returns
+    Return what *look* returns. Raises TimeoutError, an OSError, after `DISK_S`; a result that comes
     later, or once no caller waits, is *undone*.
     """
     looking = asyncio.ensure_future(in_disk_thread(look))

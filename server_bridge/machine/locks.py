@@ -45,7 +45,7 @@ def take(path: Path) -> int | None:
         for left in path.parent.glob("engine-*"):  # also by another machine, or before a restart
             with suppress(OSError):  # it is a folder, or gone already
                 is_old = time.time() > left.lstat().st_mtime + OLD_S
-                # One that no session uses has its own end, whatever a clock says that was set.
+                # A lock that no session uses has its own end, whatever a clock says that was set.
                 is_left = is_old and not is_used(left) and find(left.with_suffix(".json")) is None
                 if left in (path, hashes_file(path)) or is_left:
                     left.unlink()

@@ -1,10 +1,9 @@
 """
 Notes on text of the user's files that is on disk: they name the files, so that it can be judged.
 
-A note is a private JSON file with the URIs in `files`. Its content is in it, or beside it
-under its name without `.json`, as the state of a model is: that is written after the note and
-deleted before it, so no text is ever without a name. All of this touches the disk: call it in a
-thread.
+A note is a private JSON file with the URIs in `files`. Its content is in it, or beside it under its
+name without `.json`, as the state of a model is: the content is written after the note and deleted
+before it, so no text is ever without a name. All of this touches the disk: call it in a thread.
 """
 
 from __future__ import annotations

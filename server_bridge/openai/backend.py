@@ -3,8 +3,8 @@ An OpenAI-style `/v1/completions` server as a `Backend`: prompts as text that we
 
 vLLM, SGLang, mlx_lm.server, Ollama, LM Studio, llama.cpp. Their `suffix` field is ignored, refused
 or left to a chat template, so the special tokens stand in the prompt. Such a server does not tell
-what it holds; that is estimated in characters and corrected by the usage at the end of an answer.
-Answers are streamed, for only then a server notices that the client is gone.
+what it holds: the cache is estimated in characters, and corrected by the usage at the end of an
+answer. Answers are streamed, for only then a server notices that the client is gone.
 
 Token healing: the prompt ends before the half word, and the server is made to begin its answer with
 it where it can be (vLLM). Elsewhere an answer that does not begin with it is asked for again with
@@ -152,7 +152,7 @@ class OpenAiServer(Stateful):
                 return await self._whole(request)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
-        """See `Model`; what is evaluated is an estimate, because a closed stream tells no usage."""
+        """See `Model`; the tokens are estimated, because a closed stream tells no usage."""
         streamed = self._replies(request, whole=False)
         replies = portions.stream_in_turn(self.complete, streamed, request)
         with self._noting_failures():

@@ -144,7 +144,7 @@ async def choose_model(
     except (BackendRejected, BackendUnusable, UnexpectedAnswer):
         if not wanted:
             raise
-        listed = []  # what is only needed to choose is not required
+        listed = []  # a list that is only needed to choose is not required
     if wanted and known and all(model.known_as != wanted for model in listed):
         return known
     entry = _choose_entry(listed, wanted, http.url)

@@ -33,8 +33,8 @@ async def stream_in_turn(
     request: Request,
 ) -> AsyncGenerator[Reply, None]:
     """
-    Yield the replies to *request*, which come *streamed*. Where that loses its turn, what is left
-    is asked for in whole answers: those are not taken away, so every client gets its turn.
+    Yield the replies to *request*, which come *streamed*. Where the stream loses its turn, the rest
+    is asked for in whole answers: the server interrupts none, so every client gets its turn.
     """
     so_far: list[Reply] = []
     try:

@@ -153,7 +153,7 @@ class TextClient:
     async def _ask_once(
         self, text: str, body: Object, options: Object
     ) -> AsyncGenerator[StreamedAnswer, None]:
-        """See `ask`; what it says of the server is kept, also when this is closed."""
+        """See `ask`; what the answer says of the server is kept, also when this is closed."""
         n_held = self.estimate.tokens(self.estimate.count_held(text))
         answer = None
         line = completion.last_line(text)

@@ -174,8 +174,7 @@ def build(usage: str) -> Build:
     options: set[str] = set()
     drafters: set[str] = set()
     for entry in re.split(r"\n(?=-)", usage):
-        # Names and value stand before the first wide gap that no comma opens; what follows is
-        # prose.
+        # Names and value stand before the first wide gap that no comma opens; prose follows.
         head = re.split(r"(?<![,\s])\s{2,}|\n", entry, maxsplit=1)[0]
         if "has been removed" not in entry:
             options.update(re.findall(r"(?<![\w-])--?[A-Za-z][\w.-]*", head))

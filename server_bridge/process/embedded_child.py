@@ -66,7 +66,7 @@ def main() -> None:
     answer, _server = _start_server(settings)  # it stops when it is no longer referred to
     if lock is not None:
         answer = _share(lock, answer)
-    with suppress(BrokenPipeError), out:  # who started one that is shared may be gone
+    with suppress(BrokenPipeError), out:  # the editor that started a shared engine may be gone
         print(json.dumps(answer), file=out)
     if "url" not in answer:
         os.write(2, f"error: {', '.join(answer.values())}\n".encode())

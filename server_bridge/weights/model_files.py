@@ -107,10 +107,7 @@ class _Wrong(Exception):
 
 
 def _complete(part: _Part, model: OfferedModel, hub: str) -> None:
-    """
-    Bring *part* to its end; what an earlier attempt began may be of another file, and is begun
-    again.
-    """
+    """Bring *part* to its end; begin again where an earlier attempt was of another file."""
     for is_last in (False, True) if part.n_bytes else (True,):
         try:
             _append_all(part, model, hub)
@@ -224,7 +221,8 @@ def _otherwise(model: OfferedModel) -> str:
 
 def is_whole(path: Path, model: OfferedModel) -> bool:
     """
-    Return whether *path* is the file of *model*, by its size: what has its name was checked before.
+    Return whether *path* is the file of *model*, by its size: files of that name were checked
+    before.
     """
     try:
         return path.stat().st_size == model.n_bytes
@@ -265,7 +263,7 @@ def list_all(folder: Path) -> list[ModelFile]:
         *(
             ModelFile(path, path.stat().st_size, model, is_part=True)
             for path, model in parts
-            if path.is_file() and path.stat().st_size  # one that never began is no part
+            if path.is_file() and path.stat().st_size  # a download that never began is no part
         ),
     ]
 

@@ -160,7 +160,7 @@ _MARK = re.compile(
     # code that knows the mark
     r"(?(end)|(?!-|(?:\\{1,2}[nr])?[\"'`](?!(?:\W|\\[nr]){0,60}(?:[A-Za-z0-9+/]{16}|[DP]\w+-))))"
 )
-_LONGEST = 20_000  # characters of a block; that of an RSA key of 16,384 bits has 12,500
+_LONGEST = 20_000  # characters of a block; an RSA key of 16,384 bits has 12,500
 
 # The text behind the first mark of a block that is not closed: base64, also behind escaped line
 # ends, and lines of it with what quotes and joins them in programs, and headers.

@@ -74,7 +74,7 @@ def is_random(value: str) -> bool:
 
 
 JUDGED = 100
-"""Characters of a value that are judged: what is random is so from its beginning."""
+"""Characters of a value that are judged: a random value is random from its beginning."""
 
 _RANDOM_LETTERS = 4  # oddities that letters count for which are no words
 _SHORT = 4  # characters besides placeholder words from which there is something to hide

@@ -3,7 +3,7 @@ The life of a stream: its states, what happens to it, and the state that follows
 
 A stream belongs to the session, not to the request that began it: a key that agrees with it brings
 a request that joins it, a key that contradicts it pauses it within a token. `NEXT` is the code, and
-this is how it reads; what it does not have changes nothing.
+this is how it reads; an event that a state does not have changes nothing.
 
     state       event     next        the event
     GENERATING  KEY       PAUSED      the user typed what contradicts it

@@ -5,10 +5,10 @@ Operations: `offer` when suggestions go out, `note_report` when the editor says 
 `follow` when a text changes. Goal: numbers to believe, from any editor. Few report everything:
 Helix tells nothing, VS Code nothing of parts. So a change that inserts exactly what was offered, or
 a beginning that ends with a word, is taken for acceptance too, and what is both inferred and
-reported counts once. Plan: what stood on screen
-together is one `OfferedSuggestion`, from the answer that brought it through all keys that were
-typed along, whatever ids it had. Its text is a path: `passed` says how far along it the document
-is, `counted` how far acceptance has been counted.
+reported counts once. Plan: suggestions that stood on screen together are one `OfferedSuggestion`,
+from the answer that brought them through all keys that were typed along, whatever ids they had. Its
+text is a path: `passed` says how far along it the document is, `counted` how far acceptance has
+been counted.
 
 Every offer that was shown is exactly one of open, accepted, partly accepted and ignored; typing
 it out by hand is to ignore it. The numbers go into `fim/stats` and nowhere else.
@@ -166,7 +166,7 @@ class Acceptance:
             self._take(offer, followed.at, n_chars, Fate.PARTLY)
 
     def _pass(self, offer: OfferedSuggestion, edit: Edit) -> None:
-        """Go along *offer* as far as *edit* agrees with it; what does not ends it."""
+        """Go along *offer* as far as *edit* agrees with it; an edit that does not agree ends it."""
         edit = edit._replace(text=unix(edit.text))
         if not edit.text and edit.start == edit.end:
             return
@@ -189,10 +189,7 @@ class Acceptance:
         offer.passed += len(text)
 
     def _take(self, offer: OfferedSuggestion, at: int, n_chars: int, fate: Fate) -> None:
-        """
-        Note that the user took *n_chars* *at* a point of the path; those counted already are not
-        counted again.
-        """
+        """Note that the user took *n_chars* *at* a point of the path; each counts once."""
         self._note_reaction(offer, Reaction.ACCEPTED)
         if offer.fate is not Fate.ACCEPTED:
             self._become(offer, fate)

@@ -88,8 +88,8 @@ class EditHistory:
         """
         Return the answer of *source* to *question*; concurrent callers share one *search*.
 
-        None, too, where the search failed, and where it was stopped because the text changed: that
-        cancels no request that waits for it.
+        None, too, where the search failed, and where it was stopped because the text changed: a
+        request that waits for the search is not cancelled.
         """
         same = (s for s in self._searches if (s.source, s.question) == (source, question))
         if (shared := next(same, None)) is None:
@@ -106,7 +106,9 @@ class EditHistory:
         return not self._texts.keys() >= {*map(id, question.documents)}
 
     def stop_older(self, documents: Iterable[Document]) -> None:
-        """End the searches in other texts than *documents*; who waits for them gets no edit."""
+        """
+        End the searches in other texts than *documents*; callers that wait for them get no edit.
+        """
         self._texts = {id(document): document for document in documents}
         for search in self._searches:
             if self.is_outdated(search.question):

@@ -1,8 +1,8 @@
 """
 The frames of one open document: which one serves a place, and which is to be evaluated next.
 
-Small windows come first and grow, each a rung of a ladder, while the user rests. Pure: what is
-evaluated is not known here, and the chunks of the ring are an argument.
+Small windows come first and grow, each a rung of a ladder, while the user rests. Pure: the module
+does not know what the model has evaluated, and takes the chunks of the ring as an argument.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class FrameLadder:
         """
         Go on with the *next* frame, if *evaluated* is as it stands now; return whether it was.
 
-        A frame that moved, or lost a chunk, while it was evaluated is evaluated once more: that
-        costs what changed.
+        A frame that moved, or lost a chunk, while it was evaluated is evaluated once more, which
+        costs as much as changed.
         """
         if self.next is not evaluated:
             return False

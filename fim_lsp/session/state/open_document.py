@@ -194,7 +194,7 @@ class OpenDocument:
         if place.document is not self.document:
             raise Withdrawn(CHANGED)
         if self.deleted != place.position:
-            self.deleted = None  # who comes back later did not delete just now
+            self.deleted = None  # a cursor that comes back later follows no deletion
         if self.cursor != place.position:
             self.requests.display(None)
         self.cursor = place.position
@@ -238,7 +238,7 @@ class OpenDocument:
 
     def show_in(self, view: ModelView) -> None:
         """
-        Begin again with a new *view* of it; what was copied in it is remembered where it is now.
+        Begin again with a new *view* of it; copies from it are remembered in its workspace of now.
         """
         self.view.end()
         self.yanks.extend(self.workspace.memory.yanks(self.uri))
@@ -253,7 +253,7 @@ class OpenDocument:
         self.workspace.memory.note_close(self.uri)
 
     def retire(self) -> None:
-        """Stop work on this object; what is remembered of it is shown once it is judged again."""
+        """Stop work on this object; the memory of it is shown once it is judged again."""
         self.is_closed = True
         self.view.end()
         self.workspace.suspend(self.uri)

@@ -24,7 +24,7 @@ from fim_lsp.suggest.lines_in_sight import lines_in_sight
 from fim_lsp.suggest.pace import TypingPace
 from fim_lsp.workspace import paths
 
-# Documents that were closed before they were judged: what was copied in the last few is remembered.
+# Documents that were closed before they were judged: copies from the last few are remembered.
 CLOSED = 8
 
 
@@ -51,7 +51,7 @@ class OpenDocuments:
         return iter(self.by_uri.values())
 
     def go_to(self, doc: OpenDocument, *, rests: bool = False) -> None:
-        """Note that the user is at work in *doc*: that is evaluated ahead, and no other."""
+        """Note that the user is at work in *doc*: this document alone is evaluated ahead."""
         self.here = doc
         self.rests = rests
 
@@ -71,7 +71,7 @@ class OpenDocuments:
         document = open_document(uri, language, version, text, lines)
         if before := self.by_uri.get(uri):
             before.retire()
-            acceptance = before.acceptance  # what the user was shown of it stays on screen
+            acceptance = before.acceptance  # its suggestion stays on screen
         else:
             acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
         yanks = deque(before.yanks if before else self._yanks.pop(uri, ()), YANKS)

@@ -28,7 +28,7 @@ FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
 RECORDED = "recorded"  # what `fim.record` of earlier versions wrote
 # Files of earlier versions: of the suggestions that a user takes, and `fim-lsp serve`.
 EARLIER = ("quiet.json", "days.json", "serve.log")
-ENGINES = "engine-"  # where shared engines are; one whose file is gone ends, with all it holds
+ENGINES = "engine-"  # of shared engines; an engine whose file is gone ends, with all it holds
 
 
 log = logging.getLogger(__name__)

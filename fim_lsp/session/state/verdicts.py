@@ -1,9 +1,10 @@
 """
 The verdicts on files: a look at the disk. State: the refusals.
 
-A disk may not answer, so a look may hang for as long as it likes, and is in no other's way. What
-was private, or could not be judged, stays so while its file is gone, or lies in another folder and
-is not the text that the editor shows: then the disk says nothing of that.
+A disk may not answer, so a look may hang for as long as it likes, and is in no other's way. A
+document that was private, or could not be judged, stays so while its file is gone, or lies in
+another folder and is not the text that the editor shows: then the disk says nothing of the
+document.
 """
 
 from __future__ import annotations

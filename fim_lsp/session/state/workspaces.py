@@ -131,8 +131,8 @@ class Workspace:
 
     async def update_ring(self, viewport: Viewport, n_chars: int, config: Config) -> None:
         """
-        Choose the chunks again, for *n_chars*, if anything happened; what takes long, on a disk
-        that does not answer, goes on without the caller.
+        Choose the chunks again, for *n_chars*, if anything happened; where a disk does not answer,
+        the choice goes on without the caller.
         """
         if self._updating is None or self._updating.done():
             limits = RingLimits(config.ring.chunks, config.ring.chunk_lines, n_chars)
@@ -222,7 +222,7 @@ class Workspace:
         known = [s if self.may_show(s.uri) else replace(s, version=UNREAD) for s in unsure]
         check = partial(_reread, folder=self.files.folder, privacy=privacy)
         checked: list[Source | None] = await in_disk_thread(partial(list, map(check, known)))
-        now = self.memory.unsure()  # what was opened, or is gone, meanwhile is another or not there
+        now = self.memory.unsure()  # files opened or deleted meanwhile are left out
         looked = [(old, new) for old, new in zip(unsure, checked, strict=True) if old in now]
         for old, new in looked:
             if new is None:
@@ -305,9 +305,7 @@ class Workspaces:
         return any(paths.changes_rules(uri, self.verdicts.rule_files) for uri in uris)
 
     def judge_again(self) -> None:
-        """
-        The rules changed: what is remembered is judged again; the caller judges the documents.
-        """
+        """The rules changed: judge the memory again; the caller judges the documents."""
         for workspace in self._by_key.values():
             workspace.judge_again()
 
