@@ -12,6 +12,7 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
@@ -43,6 +44,7 @@ SHUTDOWN_S = 2.0
 NAME_CHARS = 80  # of a file in a message
 LATE_S = 5.0  # the user is told of longer waits
 LOOK_S = 2.0  # a user who runs `fim-lsp setup` beside the editor types on soon afterwards
+_OVERTAKEN = "overtaken"  # not -32800, which is for what a client cancels: some show it
 _WITHOUT_SESSION = (types.INITIALIZE, types.SHUTDOWN, types.EXIT)
 _TEXT_METHODS = {
     types.TEXT_DOCUMENT_DID_OPEN,
@@ -308,7 +310,7 @@ class Editor(LanguageServer):
     ) -> list[Suggestion]:
         """
         Return the session's suggestions; a newer request of the same method for the document
-        cancels this one.
+        ends this one, which gets none.
 
         Where the client can *show* lines before all of the text is there, it gets them as they
         become known.
@@ -322,8 +324,7 @@ class Editor(LanguageServer):
             asks = asks._replace(
                 on_progress=lambda shown: show(_move(shown, -first)), word_limit_s=math.inf
             )
-        # pygls answers what is cancelled with -32800
-        mine = self._newest.claim((method, document.uri), task.cancel)
+        mine = self._newest.claim((method, document.uri), partial(task.cancel, _OVERTAKEN))
         try:
             answer = await self.session.complete(
                 uri,
@@ -337,6 +338,10 @@ class Editor(LanguageServer):
             if invoked and not answer.suggestions:
                 self.messages.explain(answer.end.words, again=not answer.end.is_failure)
             return [_move(suggestion, -first) for suggestion in answer.suggestions]
+        except asyncio.CancelledError as end:
+            if end.args != (_OVERTAKEN,):
+                raise
+            return []
         finally:
             mine.release()
 
