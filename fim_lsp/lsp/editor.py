@@ -89,8 +89,9 @@ class Editor(LanguageServer):
 
     def begin(self, params: types.InitializeParams) -> None:
         """Note who the client is, and read the settings that are known so far."""
-        self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
         self.habits = quirks.read_habits(params)
+        agreed = types.PositionEncodingKind(self.workspace.position_encoding).value
+        self.encoding = self.habits.counts or agreed
         self.roots = convert.parse_roots(params)
         self.sources.say("initializationOptions", params.initialization_options)
         if self.offers("workspace.configuration"):

@@ -6,7 +6,7 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from fim_lsp.display import printable
@@ -30,7 +30,8 @@ class Menu(NamedTuple):
     whole "text". It *takes* a part of the text, which it writes the item over: the "range", the
     "word" at the cursor, or the range as it was when it "asked". It *eats* placeholders of snippets
     in plain texts, or *drops* items of several lines. It *misplaces* the cursor of an item that
-    replaces what follows it. It *indents* the lines once more, unless told not to.
+    replaces what follows it, and *cuts* off what of an item stands before the word, which is its
+    own. It *indents* the lines once more, unless told not to.
     """
 
     filters_by: str = "word"
@@ -38,6 +39,7 @@ class Menu(NamedTuple):
     eats: bool = False
     drops: bool = False
     misplaces: bool = False
+    cuts: bool = False
     indents: bool = False
     reads_markdown: bool = False
 
@@ -84,7 +86,9 @@ def completion_item(
     document's line ends: Helix inserts it as it is. `insertText` is for clients that read no
     `textEdit`, or would write over another place than it says by then.
     """
-    start = min(_word_start(document, cursor), suggestion.start)
+    word = min(_word_start(document, cursor), suggestion.start)
+    start = min(_word_start(document, cursor, _is_ink), word) if menu.cuts else word
+    n_cut = len(document.between(start, word))
     text = document.between(start, suggestion.start) + suggestion.text
     end = suggestion.end
     if menu.eats:
@@ -101,9 +105,10 @@ def completion_item(
     form = types.InsertTextFormat.Snippet if snippet else types.InsertTextFormat.PlainText
     edit = types.TextEdit(client_range(document, start, end, encoding), snippet or new_text)
     preview = types.MarkupContent(types.MarkupKind.Markdown, _fence(text, document.language))
-    filters = {"word": text.partition("\n")[0], "range": document.between(start, end) or None}
+    said = text[n_cut:]
+    filters = {"word": said.partition("\n")[0], "range": document.between(start, end) or None}
     return types.CompletionItem(
-        label=_label(text),
+        label=_label(said),
         kind=types.CompletionItemKind.Text,
         detail="fim-lsp",
         documentation=preview if menu.reads_markdown else text,
@@ -120,11 +125,17 @@ def _is_of_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _word_start(document: Document, cursor: Position) -> Position:
+def _is_ink(character: str) -> bool:
+    return not character.isspace()
+
+
+def _word_start(
+    document: Document, cursor: Position, is_of: Callable[[str], bool] = _is_of_word
+) -> Position:
     """Return the start of the word that ends at the cursor."""
     line = document.lines[cursor.line]
     start = cursor.column
-    while start and _is_of_word(line[start - 1]):
+    while start and is_of(line[start - 1]):
         start -= 1
         if start < cursor.column - _WORD_CHARS:
             return cursor

@@ -27,11 +27,15 @@ _TABLE = tomllib.loads((pkgutil.get_data(__package__ or "", "clients.toml") or b
 class Habits(NamedTuple):
     """
     The client's treatment of the items of its *menu*, and how long it waits before and after it
-    *asks*.
+    *asks*; whether it *misreads* ghost text; in what it *counts* columns, and those of changes,
+    where that is not what was agreed.
     """
 
     menu: Menu = PLAIN_MENU
     asks: Requester = EDITOR
+    misreads: bool = False
+    counts: str = ""
+    counts_changes: str = ""
 
 
 def read_habits(params: types.InitializeParams) -> Habits:
@@ -46,6 +50,7 @@ def read_habits(params: types.InitializeParams) -> Habits:
         eats=row.get("eats", False),
         drops=row.get("drops", False),
         misplaces=row.get("misplaces", False),
+        cuts=row.get("cuts", False),
         indents=types.InsertTextMode.AsIs in modes,
         reads_markdown=types.MarkupKind.Markdown in formats[:1],
     )
@@ -54,7 +59,8 @@ def read_habits(params: types.InitializeParams) -> Habits:
         word_limit_s=row.get("list_waits_ms", math.inf) / 1000,
         gives_up_s=row.get("gives_up_ms", math.inf) / 1000,
     )
-    return Habits(menu, asks)
+    others = {name: row[name] for name in ("misreads", "counts", "counts_changes") if name in row}
+    return Habits(menu, asks, **others)
 
 
 def _fits(row: Mapping[str, Any], params: types.InitializeParams) -> bool:

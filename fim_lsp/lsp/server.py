@@ -39,6 +39,8 @@ def initialize(editor: Editor, params: types.InitializeParams) -> None:
     editor.begin(params)
     if ending.is_there(params.process_id):  # asked now: it may end before a task begins
         editor.later(ending.on_death(params.process_id, editor.leave), "wait for the client's end")
+    if editor.habits.misreads:
+        del editor.protocol.fm.features[types.TEXT_DOCUMENT_INLINE_COMPLETION]
     if editor.wants_menu():
         options = types.CompletionOptions(trigger_characters=TRIGGERS, resolve_provider=False)
         editor.feature(types.TEXT_DOCUMENT_COMPLETION, options)(completion)
@@ -141,7 +143,8 @@ async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) 
     document = editor.session.document(uri)
     if document is not None:
         changes: list[Any] = [*params.content_changes]  # `structure.ContentChange`
-        edits = convert.edits_stepwise(document, changes, editor.encoding)
+        unit = editor.habits.counts_changes or editor.encoding
+        edits = convert.edits_stepwise(document, changes, unit)
         editor.forward(Changed(uri, params.text_document.version, await _in_slices(edits)))
 
 

@@ -90,6 +90,30 @@ def ycmd(item: Item, line: str, column: int, typed: str) -> str | None:
     return None if "\n" in text else line[:start] + text + line[column:]
 
 
+def yegappan(item: Item, line: str, column: int, typed: str) -> str | None:
+    """yegappan/lsp has Vim write over the keyword before the cursor, in CSS with -, what stands there of the text; a line's end is NUL."""
+    before = line[:column] + typed
+    keyword = re.search(r"[\w-]*$", before)[0]  # type: ignore[index]
+    start, _ = _range(item)
+    text = item["textEdit"]["newText"][len(before) - len(keyword) - start :]
+    return before[: len(before) - len(keyword)] + text.replace("\n", "\0") + line[column:]
+
+
+def vim_lsp(item: Item, line: str, column: int, typed: str) -> str | None:
+    """vim-lsp does as LSP says, but for a line's end, which Vim writes as NUL."""
+    written = lsp(item, line, column, typed)
+    return written and written.replace("\n", "\0")
+
+
+def vim_lsc(item: Item, line: str, column: int, typed: str) -> str | None:
+    """vim-lsc has Vim write from where the range begins up to the cursor, if that did not move since it asked."""
+    start, _ = _range(item)
+    text = item["textEdit"]["newText"]
+    if typed or not text.lower().startswith(line[start:column].lower()):
+        return None
+    return line[:start] + text.replace("\n", "\0") + line[column:]
+
+
 def _word(text: str) -> str:
     return re.search(r"\w*$", text)[0]  # type: ignore[index]
 

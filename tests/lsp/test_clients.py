@@ -82,6 +82,7 @@ class Row(NamedTuple):
 
 ROWS = {
     "a word": Row("    total = qu", "", "antity"),
+    "a dash before": Row("    flex-g", "", "row: 1"),
     "a line": Row("    for q", "", "uarter in year:"),
     "a block": Row("    with l", "", "edger as book:\n        book.add(1)"),
     "a bracket behind": Row("    while any(v", ")", "alues):", 1),
@@ -105,8 +106,12 @@ CLIENTS: dict[str, Simulator] = {
     "marimo-codemirror-languageserver-2.0.0": simulators.lsp,
     "ycmd-2023": simulators.ycmd,
     "spyder-6.1.8": simulators.qt_creator,
+    "yegappan-lsp-2026-08": simulators.yegappan,
+    "vim-lsp-2026-04": simulators.vim_lsp,
+    "vim-lsc-2023-08": simulators.vim_lsc,
 }
-# What is less than meant: such clients can write nothing behind the cursor, Kate no `$1`, ycmd and Spyder no second line.
+# What is less than meant: such clients can write nothing behind the cursor, Kate no `$1`, ycmd, Spyder and Vim's no
+# second line.
 SHORTER = {
     ("qtcreator-20.0.2", "a bracket behind"): "    while any(values)",
     ("qtcreator-20.0.2", "behind a bracket"): "    while any(values)",
@@ -131,9 +136,24 @@ SHORTER = {
     ("spyder-6.1.8", "behind a bracket"): "    while any(values)",
     ("spyder-6.1.8", "dollars below"): "    with ledger:",
     ("spyder-6.1.8", "tabs"): "\twhile door.is_open():",
+    ("yegappan-lsp-2026-08", "a block"): "    with ledger as book:",
+    ("yegappan-lsp-2026-08", "a bracket behind"): "    while any(values)",
+    ("yegappan-lsp-2026-08", "two behind"): None,
+    ("yegappan-lsp-2026-08", "behind a bracket"): "    while any(values)",
+    ("yegappan-lsp-2026-08", "dollars below"): "    with ledger:",
+    ("yegappan-lsp-2026-08", "tabs"): "\twhile door.is_open():",
+    ("vim-lsc-2023-08", "a block"): "    with ledger as book:",
+    ("vim-lsc-2023-08", "a bracket behind"): "    while any(values)",
+    ("vim-lsc-2023-08", "two behind"): None,
+    ("vim-lsc-2023-08", "behind a bracket"): "    while any(values)",
+    ("vim-lsc-2023-08", "dollars below"): "    with ledger:",
+    ("vim-lsc-2023-08", "tabs"): "\twhile door.is_open():",
+    ("vim-lsp-2026-04", "a block"): "    with ledger as book:",
+    ("vim-lsp-2026-04", "dollars below"): "    with ledger:",
+    ("vim-lsp-2026-04", "tabs"): "\twhile door.is_open():",
 }
-# It shows nothing of an answer that a key overtook, and asks again.
-ASKS_AGAIN = "codemirror-lsp-client-6.3.0"
+# They show nothing of an answer that a key overtook, and ask again.
+ASK_AGAIN = ("codemirror-lsp-client-6.3.0", "vim-lsc-2023-08")
 
 
 @pytest.mark.parametrize("n_typed", [0, 1, 2])
@@ -154,15 +174,42 @@ def test_what_is_inserted_is_what_was_meant(client: str, row: str, n_typed: int)
         raw = json.loads(json.dumps(item, default=SERVER.protocol._serialize_message))
         written = CLIENTS[client](raw, before + behind, cursor.column, text[:n_typed])
     meant = SHORTER.get((client, row), ROWS[row].meant)
-    assert written == (None if n_typed and client == ASKS_AGAIN else meant)
+    assert written == (None if n_typed and client in ASK_AGAIN else meant)
 
 
 @pytest.mark.parametrize("client", HELLOS)
 def test_a_menu_is_for_clients_without_ghost_text(client: str) -> None:
-    """lsp-mode 10 declares its ghost text by null; an older one, which says the same name, has none."""
+    """
+    lsp-mode 10 declares its ghost text by null; an older one, which says the same name, has none. vim-lsp would ask for
+    ghost text, and write it over the line.
+    """
     first, _ = asyncio.run(answers(HELLOS[client]))
-    has_menu = "completionProvider" in first["result"]["capabilities"]
-    assert has_menu is (client != "lsp-mode-10.0.0")
+    offered = first["result"]["capabilities"].keys() & {
+        "completionProvider",
+        "inlineCompletionProvider",
+    }
+    left_out = {
+        "lsp-mode-10.0.0": "completionProvider",
+        "vim-lsp-2026-04": "inlineCompletionProvider",
+    }
+    assert offered == {"completionProvider", "inlineCompletionProvider"} - {left_out.get(client)}
+
+
+@pytest.mark.parametrize(
+    ("client", "start", "end", "at"),
+    [
+        ("vim-lsp-2026-04", 7, 9, 7),
+        ("vim-lsc-2023-08", 7, 9, 10),
+        ("codemirror-lsp-client-6.3.0", 8, 10, 8),
+        ("yegappan-lsp-2026-08", 7, 9, 7),
+    ],
+)
+def test_columns_are_counted_as_the_client_counts_them(
+    client: str, start: int, end: int, at: int
+) -> None:
+    """In vim-lsp by characters, in vim-lsc by bytes, but for changes."""
+    line = asyncio.run(line_behind(HELLOS[client], start, end, at))
+    assert line == ("x = '😀'", "of")
 
 
 OFFERED = (
@@ -241,8 +288,35 @@ def test_an_odd_value_costs_no_session(data: st.DataObject) -> None:
     path = data.draw(st.sampled_from([*paths_in(raw)]))
     said = changed(raw, path, data.draw(st.sampled_from([*odd_values(raw, path)])))
     first, second = asyncio.run(answers(said))
-    assert "inlineCompletionProvider" in first["result"]["capabilities"]
+    assert first["result"]["capabilities"].keys() & {
+        "completionProvider",
+        "inlineCompletionProvider",
+    }
     assert "requests" in second["result"]
+
+
+async def line_behind(said: object, start: int, end: int, at: int) -> tuple[str, str]:
+    """Return what is before and behind *at*, where a client has changed what is between *start* and *end*."""
+    editor = Editor(faked, {})
+    add_methods(editor)
+    uri = "file:///a.py"
+    opened = {"uri": uri, "languageId": "python", "version": 1, "text": "x = '😀'if"}
+    sides = {side: {"line": 0, "character": n} for side, n in (("start", start), ("end", end))}
+    change = {
+        "textDocument": {"uri": uri, "version": 2},
+        "contentChanges": [{"range": sides, "text": "of"}],
+    }
+    connection = Connection(
+        {"id": 0, "method": "initialize", "params": said},
+        {"method": "textDocument/didOpen", "params": {"textDocument": opened}},
+        {"method": "textDocument/didChange", "params": change},
+    )
+    await serve(editor.protocol, connection, lambda _: None)  # type: ignore[arg-type]
+    document = editor.document(uri)
+    assert document is not None
+    column = convert.position(document.lines, types.Position(0, at), editor.encoding).column
+    await editor.aclose(1.0)
+    return document.lines[0][:column], document.lines[0][column:]
 
 
 async def answers(said: object) -> list[Raw]:
