@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ TESTS = sorted(
     path for folder in ("tests", "benchmarks", "training", "deploy", "scripts", "fim_lsp", "server_bridge")
     for path in (ROOT / folder).rglob("*.py") if "tests" in path.parts
 )  # fmt: skip
+LOOKS = re.compile(r"__file__|getsource")  # a text without either is not parsed
 DIGEST = "ea0a67fa499aa1287e56d6c6245cea7b855f22953a479fba59f3b2c1200f9b94"
 
 
@@ -60,6 +62,6 @@ def test_no_test_reads_python_s_own_library() -> None:
     found = {
         str(path.relative_to(ROOT)): modules
         for path in TESTS
-        if (modules := read_of_python(path.read_text("utf-8")))
+        if LOOKS.search(text := path.read_text("utf-8")) and (modules := read_of_python(text))
     }
     assert not found

@@ -14,6 +14,7 @@ import re
 import subprocess
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -107,10 +108,17 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return all nodes of a module of the product: to walk a tree takes as long as to parse it."""
+    return [*ast.walk(parsed(path))]
+
+
+@functools.cache
 def imports(path: Path) -> set[str]:
     """Return every module *path* imports, dotted; of our own packages the module, not what it holds."""
     found = set()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -162,7 +170,7 @@ def test_pure_folders_only_compute() -> None:
         if inside(name_of(path), PURE):
             source = path.read_text("utf-8")
             assert not {name.split(".")[0] for name in imports(path)} & IMPURE, path
-            assert not [node for node in ast.walk(parsed(path)) if isinstance(node, waiting)], path
+            assert not [node for node in nodes(path) if isinstance(node, waiting)], path
             assert not re.search(r"\bopen\(|\.(read|write)_(text|bytes)\(", source), path
 
 
@@ -241,14 +249,14 @@ def n_assigned(node: ast.AST) -> int:
     return 0
 
 
-def statements(tree: ast.AST) -> int:
+def statements(within: Iterable[ast.AST]) -> int:
     """
-    Return how many statements *tree* has, those inside others, too; docstrings do not count.
+    Return how many statements there are *within* a tree's nodes; docstrings do not count.
 
     Several values that are assigned at once count each, and so does `:=`: no line is saved by them.
     """
     count = 0
-    for node in ast.walk(tree):
+    for node in within:
         count += isinstance(node, ast.stmt) and not is_docstring(node)
         count += isinstance(node, ast.NamedExpr)
         count += n_assigned(node)
@@ -293,7 +301,7 @@ def assert_small(sizes: dict[str, int], most: int, exceptions: dict[str, int]) -
 
 def test_the_product_does_not_grow() -> None:
     """What is new pays for itself with what it removes; and what was gained is not lost again."""
-    assert sum(statements(parsed(path)) for path in PATHS) <= MOST_STATEMENTS
+    assert sum(statements(nodes(path)) for path in PATHS) <= MOST_STATEMENTS
     assert len(SCHEMA) <= MOST_SETTINGS
 
 
@@ -314,9 +322,7 @@ def test_files_are_read_in_one_go() -> None:
 
 def test_classes_have_few_public_names() -> None:
     """A class is used by names that a reader can remember."""
-    classes = [
-        node for path in PATHS for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)
-    ]
+    classes = [node for path in PATHS for node in nodes(path) if isinstance(node, ast.ClassDef)]
     sizes = {node.name: len(public_names(node)) for node in classes}
     assert_small(sizes, MOST_PUBLIC_NAMES, WIDE_CLASSES)
 
@@ -466,7 +472,7 @@ def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     return [
         (name_of(path), node)
         for path in PATHS
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
 

@@ -20,7 +20,7 @@ import pytest
 
 from fim_lsp import __version__
 from fim_lsp.__main__ import main
-from fim_lsp.cli import client, demo, options
+from fim_lsp.cli import client, demo, doctor, options
 from fim_lsp.cli.client import EditorError
 from fim_lsp.cli.terminal import Screen
 from tests.fault_proxy import fault_proxy
@@ -342,9 +342,11 @@ def test_the_doctor_says_what_to_change(run: Callable[..., Said], tmp_path: Path
     ],
 )
 def test_a_file_that_stops_all_suggestions_fails(
-    run: Callable[..., Said], tmp_path: Path, ours: str, project: str, stops: str
-) -> None:
+    run: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    ours: str, project: str, stops: str,
+) -> None:  # fmt: skip
     """Doctor's exit code and last line say so, and so does `models`."""
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.settings,))  # the others start servers
     (tmp_path / ".fim-lsp.toml").write_text(project)
     done = run("doctor", settings=ours or EMBEDDED)
     until = f"No suggestions until {stops} is corrected."
