@@ -16,7 +16,7 @@ from typing import NamedTuple
 from benchmarks.git import Lines
 from benchmarks.next_edit.commits import Commit, Hunk
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Index, IndexEntry, Words, holding, words
+from fim_lsp.context.index import Index, IndexEntry, Words, holding, index_words
 from fim_lsp.next_edit.edits import EditedText, FinishedEdit, changes
 from fim_lsp.next_edit.engine import needles
 from fim_lsp.next_edit.rule import token_changes
@@ -83,7 +83,7 @@ _words: dict[int, tuple[Lines, Words[int]]] = {}  # by the identity of a file's 
 def _entry(file: tuple[str, Lines]) -> tuple[str, IndexEntry]:
     path, lines = file
     if id(lines) not in _words:
-        _words[id(lines)] = lines, words("\n".join(lines))
+        _words[id(lines)] = lines, index_words("\n".join(lines))
     return path, IndexEntry((0, 0), _words[id(lines)][1])
 
 

@@ -39,7 +39,7 @@ def find_partner(
     Return where the other tag of an element has its *old* name, whose *new* one is on *row*:
     nowhere if both tags have the new one, the first of which is on *row*; else None.
     """
-    for at in text.find(new, row):
+    for at in text.search(new, row):
         column = text.position(at)[1]
         line = text.lines[row]
         if not line[:column].endswith(("<", "</")):
@@ -50,7 +50,7 @@ def find_partner(
         before[row] = line[:column] + old + line[column + len(new) :]
         was = parse_text(language, "\n".join(before))
         scoped = ScopedText(was, was.tree, text.table) if was.tree else text
-        there = (place for place in scoped.find(old, row) if scoped.position(place)[1] == column)
+        there = (at for at in scoped.search(old, row) if scoped.position(at)[1] == column)
         if (other := _partner(scoped, next(there, 0))) is not None:
             other_row, start = scoped.position(other)
             is_behind = other_row == row and start > column
@@ -61,7 +61,7 @@ def find_partner(
 def find_tags(text: ScopedText, name: str) -> list[Match]:
     """Return where *name* is that of a tag."""
     pairs = text.table["pairs"]
-    ways = ((at, text.walk(at)) for at in text.find(name))
+    ways = ((at, text.walk(at)) for at in text.search(name))
     return [
         text.position(at)
         for at, way in ways
@@ -71,7 +71,7 @@ def find_tags(text: ScopedText, name: str) -> list[Match]:
 
 def _kinds(text: ScopedText, name: str) -> Iterator[tuple[str, int]]:
     """Yield where a whole *name* stands, and its kind: one of the table's `alike`."""
-    for at in text.find(name):
+    for at in text.search(name):
         (around, _), (leaf, _) = text.walk(at)[-2:]
         node = around if leaf.type == "identifier" else leaf
         is_whole = leaf.start_byte == at and leaf.end_byte == at + len(name.encode())

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from fim_lsp.context.owners import words
+from fim_lsp.context.owners import split_words
 from fim_lsp.context.scopes import Place, Role, Step, Table
 
 Scope = Node | str | None  # a namespace by its name
@@ -26,7 +26,7 @@ def scope_key(scope: Node | None) -> Scope:
     """Return what is the same for all parts of a namespace."""
     if scope is None or scope.type not in ("namespace_definition", "namespace_declaration"):
         return scope
-    return "::".join(words(scope.child_by_field_name("name"))) or scope
+    return "::".join(split_words(scope.child_by_field_name("name"))) or scope
 
 
 def list_binders(places: Sequence[Place]) -> dict[Scope, list[Place]]:

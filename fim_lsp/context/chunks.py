@@ -149,9 +149,9 @@ def cut(source: Source, borders: Iterable[int]) -> Pieces:
     text = unix("".join(source.lines))
     lines = text.split("\n")
     keys = [*key_lines(text)]
-    spans = _spans(sorted({0, len(lines), *borders}))
+    spans = _list_spans(sorted({0, len(lines), *borders}))
     made = (
-        _piece(source, lines, Why.OPENED, (start, end), PIECE_CHARS)
+        _make_piece(source, lines, Why.OPENED, (start, end), PIECE_CHARS)
         for start, end in spans
         if not any(key.start < end and start < key.stop for key in keys)
     )
@@ -165,7 +165,7 @@ def read_yank(source: Source, text: str) -> Piece | None:
     if len(text) > YANK_CHARS:
         return None
     lines = unix(text).strip("\n").split("\n")
-    piece = _piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)
+    piece = _make_piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)
     if piece is None or not (found := locate(piece, source)).fresh:
         return piece
     above = _join_above(source.lines, found.start)  # a secret that begins there goes on in it
@@ -190,16 +190,16 @@ def similarity(a: str, b: str) -> float:
     words. Lines alone would call a renamed copy new; words alone would call two loops over other
     things the same.
     """
-    return sum(map(_dice, _features(a), _features(b))) / 2
+    return sum(map(_compare, _list_features(a), _list_features(b))) / 2
 
 
-def _features(text: str) -> tuple[Counter[str], Counter[str]]:
+def _list_features(text: str) -> tuple[Counter[str], Counter[str]]:
     """Return the lines that are not blank, without indent and extra spaces, and the words."""
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return Counter(filter(None, lines)), Counter(WORD.findall(text))
 
 
-def _dice(a: Counter[str], b: Counter[str]) -> float:
+def _compare(a: Counter[str], b: Counter[str]) -> float:
     n_all = a.total() + b.total()
     return 2 * (a & b).total() / n_all if n_all else 1.0
 
@@ -207,7 +207,7 @@ def _dice(a: Counter[str], b: Counter[str]) -> float:
 def locate(piece: Piece, source: Source) -> Piece:
     """Return the piece where its lines stand in *source* now; not fresh when they do not."""
     wanted = piece.text.split("\n")
-    elsewhere = itertools.islice(places(wanted[0], source.lines), _PLACES)
+    elsewhere = itertools.islice(find_line(wanted[0], source.lines), _PLACES)
     for start in itertools.chain((piece.start,), elsewhere):
         end = start + len(wanted)
         if [body(line) for line in source.lines[start:end]] == wanted:
@@ -218,7 +218,7 @@ def locate(piece: Piece, source: Source) -> Piece:
     return replace(piece, fresh=False)
 
 
-def places(line: str, lines: tuple[str, ...]) -> Iterator[int]:
+def find_line(line: str, lines: tuple[str, ...]) -> Iterator[int]:
     """
     Yield the places of *line*, whatever its line end; the search runs in C: 10,000 lines in 0.1 ms.
     """
@@ -230,23 +230,23 @@ def places(line: str, lines: tuple[str, ...]) -> Iterator[int]:
 
 
 @functools.lru_cache(maxsize=512)  # asked of each shown piece at each request
-def telling(text: str) -> frozenset[str]:
+def find_telling(text: str) -> frozenset[str]:
     """Return the lines of *text* that say enough to be a copy when they stand elsewhere, too."""
-    return telling_lines(text.split("\n"))
+    return select_telling(text.split("\n"))
 
 
 @functools.lru_cache(maxsize=512)
-def shapes(text: str) -> frozenset[str]:
-    """Return the same with 0 for each number: what generated code has a thousand times."""
-    return frozenset(_NUMBER.sub("0", line) for line in telling(text))
+def list_shapes(text: str) -> frozenset[str]:
+    """Return the same with 0 for each number: generated code has such lines a thousand times."""
+    return frozenset(_NUMBER.sub("0", line) for line in find_telling(text))
 
 
-def telling_lines(lines: Iterable[str]) -> frozenset[str]:
+def select_telling(lines: Iterable[str]) -> frozenset[str]:
     """Return the same of *lines*, with or without their ends."""
-    return frozenset(filter(None, map(_telling, lines)))
+    return frozenset(filter(None, map(_strip_telling, lines)))
 
 
-def without(
+def cut_out(
     piece: Piece, doubled: AbstractSet[str], others: Sequence[Piece] = ()
 ) -> Iterator[Piece]:
     """
@@ -255,10 +255,10 @@ def without(
     """
     lines = piece.text.split("\n")
     taken = {n - piece.start for other in others for n in range(other.start, other.end)}
-    out = [n in taken or _telling(line) in doubled for n, line in enumerate(lines)]
+    out = [n in taken or _strip_telling(line) in doubled for n, line in enumerate(lines)]
     for is_doubled, run in itertools.groupby(range(len(lines)), key=out.__getitem__):
         if not is_doubled:
-            yield from _part(piece, lines, list(run))
+            yield from _make_part(piece, lines, list(run))
 
 
 def overlap(one: Piece, other: Piece) -> bool:
@@ -280,21 +280,21 @@ def group(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
     return tuple(chunks)
 
 
-def _part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Piece]:
+def _make_part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Piece]:
     text = "\n".join(lines[n] for n in run)
     start = piece.start + run[0]
-    if own_words := words(text):
+    if own_words := list_words(text):
         yield replace(piece, start=start, end=start + len(run), text=text, words=own_words)
 
 
 @functools.lru_cache(maxsize=2048)  # the lines of the window, and of the pieces next to be chosen
-def _telling(line: str) -> str:
+def _strip_telling(line: str) -> str:
     """Return the line without its indent, "" when it has too few words to be more than an idiom."""
     line = line.strip()
     return line if len(line) <= LINE_CHARS and len(WORD.findall(line)) >= TELLING_WORDS else ""
 
 
-def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _list_spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
     """
     Yield the line ranges of pieces: neighbouring parts share one while they fit, longer ones are
     divided.
@@ -309,7 +309,7 @@ def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
             start = border
 
 
-def _piece(
+def _make_piece(
     source: Source, lines: Sequence[str], why: Why, span: tuple[int, int], n_chars: int
 ) -> Piece | None:
     """
@@ -324,7 +324,7 @@ def _piece(
     if any(len(line) > LINE_CHARS for line in lines[start:end]):
         return None
     text = "\n".join(lines[start:end])
-    own_words = words(text) if len(text) <= n_chars else frozenset()
+    own_words = list_words(text) if len(text) <= n_chars else frozenset()
     if not own_words or _n_begun_above(_join_above(lines, start, "\n"), text):
         return None
     return Piece(source.uri, source.name, start, end, source.version, text, why, own_words)
@@ -332,8 +332,8 @@ def _piece(
 
 def _join_above(lines: Sequence[str], start: int, end: str = "") -> str:
     """
-    Return the last characters of what stands above the line *start*; *end*: what the lines are
-    without.
+    Return the last characters of what stands above the line *start*; *end* is the line end that
+    *lines* lack.
     """
     above = (line[-REACH:] + end for line in lines[max(0, start - ABOVE) : start])
     return unix("".join(above))[-REACH:]
@@ -344,7 +344,7 @@ _n_begun_above = functools.lru_cache(maxsize=1024)(n_begun_above)
 
 
 @functools.lru_cache(maxsize=1024)  # after an edit most pieces of a file are as they were
-def words(text: str) -> frozenset[str]:
+def list_words(text: str) -> frozenset[str]:
     """Return the words that may be learned from *text*: none where it holds a secret."""
     if looks_secret(text):
         return frozenset()

@@ -29,7 +29,7 @@ NONE: Words[int] = array("I")
 _WORD = re.compile(r"\w\w+")  # one letter is in every file
 
 
-def words(text: str) -> Words[int]:
+def index_words(text: str) -> Words[int]:
     """Return the words of a text; none of one that has too many."""
     distinct = {*_WORD.findall(text)}
     return array("I", sorted(_checksums(distinct))) if len(distinct) <= FILE_WORDS else NONE

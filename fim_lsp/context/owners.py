@@ -13,7 +13,7 @@ NAME_BYTES = 200  # of what is called, or of a method's receiver
 
 def name_of(owner: Node) -> str:
     """Return the name of a class, or of what a method belongs to."""
-    if receiver := words(owner.child_by_field_name("receiver")):  # Go: `(c *Command)`
+    if receiver := split_words(owner.child_by_field_name("receiver")):  # Go: `(c *Command)`
         return (receiver[1:2] or receiver)[0]
     declarator = owner.child_by_field_name("declarator")
     if owner.type == "function_definition" and declarator is not None:  # C++: `A::f`
@@ -22,13 +22,13 @@ def name_of(owner: Node) -> str:
     name = owner.child_by_field_name("name") or owner.child_by_field_name("type")
     if name is None and owner.type.endswith("_specifier") and owner.parent:
         name = owner.parent.child_by_field_name("declarator")
-    names = words(name)
+    names = split_words(name)
     if name is not None and name.type.endswith("index_expression"):  # Lua: `function M:name`
         return names[-2] if len(names) > 1 else ""
     return names[0] if names else ""
 
 
-def words(node: Node | None) -> list[str]:
+def split_words(node: Node | None) -> list[str]:
     """Return the words of a short node."""
     if node is None or node.end_byte - node.start_byte > NAME_BYTES or node.text is None:
         return []

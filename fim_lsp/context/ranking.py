@@ -25,7 +25,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fim_lsp.context.chunks import HEADING, Piece, Why, group, overlap, shapes, telling, without
+from fim_lsp.context.chunks import (
+    HEADING,
+    Piece,
+    Why,
+    cut_out,
+    find_telling,
+    group,
+    list_shapes,
+    overlap,
+)
 
 _EDITED = 1.0  # the strongest signal: 0.45 of all names needed were typed in the last 600 lines
 _EDITED_LINES = 300  # … and its chance fades to a third over this many edited lines
@@ -207,14 +216,14 @@ class ShownLines:
         """Show one more."""
         self.words |= scored.useful
         self._pieces[scored.piece.uri].append(scored.piece)
-        self._owners.update(dict.fromkeys(telling(scored.piece.text), scored.piece.home))
-        self._shapes |= shapes(scored.piece.text)
+        self._owners.update(dict.fromkeys(find_telling(scored.piece.text), scored.piece.home))
+        self._shapes |= list_shapes(scored.piece.text)
 
     def repeats(self, piece: Piece) -> bool:
         """
         Return whether its telling lines are shown, but for numbers: such as of generated code.
         """
-        lines = shapes(piece.text)
+        lines = list_shapes(piece.text)
         return bool(lines) and lines <= self._shapes
 
     def parts(self, piece: Piece) -> list[Piece] | None:
@@ -224,10 +233,10 @@ class ShownLines:
         """
         owners = self._owners
         home = piece.home
-        doubled = {line for line in telling(piece.text) if owners.get(line, home) != home}
+        doubled = {line for line in find_telling(piece.text) if owners.get(line, home) != home}
         same = self._pieces.get(piece.uri, ())
         others = [other for other in same if piece.end and overlap(piece, other)]
-        return [*without(piece, doubled, others)] if doubled or others else None
+        return [*cut_out(piece, doubled, others)] if doubled or others else None
 
 
 def choose(

@@ -44,11 +44,11 @@ from fim_lsp.context.chunks import (
     Read,
     Source,
     Why,
+    find_telling,
     group,
     locate,
     overlap,
-    telling,
-    telling_lines,
+    select_telling,
 )
 from fim_lsp.context.ranking import Interest, Room, Scored, Surroundings, choose, share_of
 from fim_lsp.documents import LINE_CHARS
@@ -203,7 +203,7 @@ class Snapshot:
         """The words around the cursor."""
         line = self.viewport.line
         lines = self.here.lines if self.here else ()
-        return _words(lines[max(0, line - _NEAR_ABOVE) : line + _NEAR_BELOW])
+        return _find_words(lines[max(0, line - _NEAR_ABOVE) : line + _NEAR_BELOW])
 
 
 def update_ring(snapshot: Snapshot, read: Read) -> Ring:
@@ -224,7 +224,7 @@ def judge(viewport: Viewport, here: Source | None) -> Bad:
         return any(
             not piece.fresh
             or _in_window(piece, viewport)
-            or (piece.home != viewport.uri and not window.isdisjoint(telling(piece.text)))
+            or (piece.home != viewport.uri and not window.isdisjoint(find_telling(piece.text)))
             for piece in chunk.pieces
         )
 
@@ -232,7 +232,7 @@ def judge(viewport: Viewport, here: Source | None) -> Bad:
 
 
 def _window_lines(viewport: Viewport, here: Source | None) -> frozenset[str]:
-    return telling_lines(here.lines[viewport.first : viewport.last]) if here else frozenset()
+    return select_telling(here.lines[viewport.first : viewport.last]) if here else frozenset()
 
 
 def _in_window(piece: Piece, viewport: Viewport) -> bool:
@@ -276,13 +276,13 @@ def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
     window = here.lines[viewport.first : viewport.last] if here else ()
     files = {source.uri: rank for rank, source in enumerate(snapshot.sources)}
     return Surroundings(
-        uri=viewport.uri, lines=_window_lines(viewport, here), seen=_words(window),
+        uri=viewport.uri, lines=_window_lines(viewport, here), seen=_find_words(window),
         near=snapshot.near, here=_count_words(here, read), ages=_ages(snapshot), files=files,
-        places=_places(snapshot),
+        places=_list_marked(snapshot),
     )  # fmt: skip
 
 
-def _places(snapshot: Snapshot) -> dict[str, list[int]]:
+def _list_marked(snapshot: Snapshot) -> dict[str, list[int]]:
     """Return the lines of each file that were edited, or that the cursor was on last."""
     places = {uri: sorted(marks) for uri, marks in snapshot.edited.items()}
     for uri, line in snapshot.looked.items():
@@ -296,7 +296,7 @@ def _ages(snapshot: Snapshot) -> dict[str, int]:
     for source in snapshot.sources:
         marks = snapshot.edited.get(source.uri, {})
         for line, clock in sorted(marks.items(), key=lambda mark: mark[1]):
-            words = _words(source.lines[line : line + 1])
+            words = _find_words(source.lines[line : line + 1])
             ages.update(dict.fromkeys(words, snapshot.clock - clock))
     return ages
 
@@ -311,5 +311,5 @@ def _count_words(here: Source | None, read: Read) -> Counter[str]:
     return counts
 
 
-def _words(lines: Iterable[str]) -> frozenset[str]:
+def _find_words(lines: Iterable[str]) -> frozenset[str]:
     return frozenset(WORD.findall("".join(line for line in lines if len(line) <= LINE_CHARS)))

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from tree_sitter import Node, Tree
 
 from fim_lsp.context.grammars import ParsedText, types
-from fim_lsp.context.owners import NAME_BYTES, name_of, words
+from fim_lsp.context.owners import NAME_BYTES, name_of, split_words
 from fim_lsp.context.shell_words import names_variable
 
 PLACES = 1_000
@@ -126,12 +126,12 @@ class ScopedText:
         self._data = text.data
         self._tree = tree
 
-    def places(self, name: str, row: int = -1) -> list[Place]:
+    def find_places(self, name: str, row: int = -1) -> list[Place]:
         """Return the places of *name*, in the whole text or on one *row*."""
         size = len(name.encode("utf-8", "replace"))
-        return [place for at in self.find(name, row) if (place := self._place(at, size))]
+        return [place for at in self.search(name, row) if (place := self._make_place(at, size))]
 
-    def find(self, name: str, row: int = -1) -> list[int]:
+    def search(self, name: str, row: int = -1) -> list[int]:
         """Return where *name* stands, in bytes; nowhere if that is too often."""
         start, end = self._starts[row : row + 2] if row >= 0 else (0, len(self._data))
         traits = self.table["traits"]
@@ -144,7 +144,7 @@ class ScopedText:
     def type_of(self, name: str) -> str:
         """Return the type that all declarations of a name say, or ""."""
         roles = (Role.BINDS, Role.DEFINES_MEMBER)
-        all_types = {self._find_type(p.way) for p in self.places(name) if p.role in roles}
+        all_types = {self._find_type(p.way) for p in self.find_places(name) if p.role in roles}
         return all_types.pop() if len(all_types) == 1 else ""
 
     def _find_type(self, way: Sequence[Step]) -> str:
@@ -166,7 +166,7 @@ class ScopedText:
         """The byte at which each line begins, and the end."""
         return [0, *accumulate(len(line) + 1 for line in self._data.split(b"\n"))]
 
-    def _place(self, at: int, size: int) -> Place | None:
+    def _make_place(self, at: int, size: int) -> Place | None:
         """Return what a name of so many bytes at byte *at* is; None for what is not to be named."""
         way = self.walk(at)
         leaf, edge = way[-1]
@@ -182,7 +182,7 @@ class ScopedText:
         is_name &= edge not in self.table["labels"] and leaf.end_byte == at + size
         if not is_name or _is_of_module(way):
             return None
-        receiver, sort = self._read(at, way)
+        receiver, sort = self._read_owner(at, way)
         if edge == "keyword_pattern":
             return Place(at, way, Role.KEY)
         is_value = edge == "dotted_name" and _is_value(way[-2])
@@ -214,7 +214,7 @@ class ScopedText:
         is_code = way[-1].node.type == "preproc_arg" or (is_argument and in_macro)
         return Role.REFERS if is_code else Role.MENTION
 
-    def _read(self, at: int, way: Sequence[Step]) -> tuple[str | None, str]:
+    def _read_owner(self, at: int, way: Sequence[Step]) -> tuple[str | None, str]:
         """Return the owner of a name, None where it is no member, and its sort."""
         (around, outer), (leaf, edge) = way[-2:]
         row, column = self.position(at)
@@ -224,7 +224,7 @@ class ScopedText:
         is_joined = "sigils" in self.table["traits"] and written.endswith(".")  # strings
         is_member = not is_joined and match and (not match[1] or edge.startswith("method_index"))
         receiver = match[2][::-1] if match and is_member else None
-        if written.endswith("::") and receiver in words(leaf):
+        if written.endswith("::") and receiver in split_words(leaf):
             receiver = None  # C++: the class of its constructor, `A::A`
         sort = _SORTS.get(leaf.type, "") if edge not in _WORDS else ""
         if edge == "qualified_name" and not outer.startswith("namespace_use_clause"):
@@ -285,7 +285,7 @@ class ScopedText:
         is_name = edge in table["names"]
         around = way[: len(way) - 1 - is_name]
         command = declaring if edge == "declaration_command" else way[-3].node
-        is_local = command.type == "declaration_command" and words(command)[:1] in _LOCALS
+        is_local = command.type == "declaration_command" and split_words(command)[:1] in _LOCALS
         if not table["hoisted"].isdisjoint((edge, way[-2].edge)) and not is_local:
             around = tuple(step for step in around if step.node.type not in table["blocks"])
         scope = self._innermost(around)
@@ -312,7 +312,7 @@ class ScopedText:
         """Return whose member is meant by `receiver.name`."""
         for step in reversed(way):
             is_owner = step.node.type in self.table["owners"]
-            method = words(step.node.child_by_field_name("receiver")) if is_owner else []
+            method = split_words(step.node.child_by_field_name("receiver")) if is_owner else []
             is_meant = is_owner and (receiver in SELVES or receiver in method[:1])
             if is_meant and (name := name_of(step.node)):
                 return name
@@ -353,5 +353,5 @@ def _find_callee(way: Sequence[Step], table: Table) -> str | None:
         made = node.child_by_field_name(fields.get(node.type, ""))
         if made is not None:
             is_value = depth == _DIRECT and made.type in table["lists"]
-            return None if is_value else ["", *words(made)][-1]
+            return None if is_value else ["", *split_words(made)][-1]
     return ""

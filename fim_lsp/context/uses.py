@@ -140,14 +140,14 @@ def _find_in_scope(text: ScopedText, renaming: Renaming, rows: Collection[int]) 
     """Return the uses of what was renamed so on *rows*, seen from one of them."""
     row, old, new, function = renaming
     if row < 0:
-        keys = _find_keys(text.places(old), function)
+        keys = _find_keys(text.find_places(old), function)
         return Renamed(_uses(text, keys, renaming), is_local=False)
-    here = text.places(new, row) if row < len(text.lines) else ()
+    here = text.find_places(new, row) if row < len(text.lines) else ()
     definition = next((p for p in here if p.role in (Role.BINDS, Role.DEFINES_MEMBER)), None)
     if definition is None:
         return None
-    places = text.places(old)
-    taken = text.places(new)
+    places = text.find_places(old)
+    taken = text.find_places(new)
     if _is_bound_again(text, definition, [p for p in taken if text.position(p.at)[0] not in rows]):
         return None  # its uses would be of another thing
     variables = find_variable(text.table, definition, places, taken)

@@ -158,8 +158,8 @@ def _around(rule: Rule | Block, example: Example, place: RulePlace) -> tuple[int
         )
     line = place.before[0].strip()
     other = example.before[0].strip()
-    here = rule.places(line)
-    there = rule.places(other)
+    here = rule.find_places(line)
+    there = rule.find_places(other)
     if not here or not there:
         return 0, 0
     before = _same(_solid(line[: here[0].start])[::-1], _solid(other[: there[0].start])[::-1])

@@ -236,7 +236,7 @@ class Rule:
         body = line.strip()
         made = ""
         end = 0
-        for match in self.places(body):
+        for match in self.find_places(body):
             made += body[end : match.start] + fill(self.filling, match.held)
             end = match.end
         if not end:
@@ -244,7 +244,7 @@ class Rule:
         start = len(line) - len(line.lstrip())
         return line[:start] + made + body[end:] + line[start + len(body) :]
 
-    def places(self, line: str) -> list[TemplateMatch]:
+    def find_places(self, line: str) -> list[TemplateMatch]:
         """Return the places where it applies, in a line without indentation."""
         if self.needle not in line:
             return []

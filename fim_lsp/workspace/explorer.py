@@ -64,10 +64,10 @@ class Explorer:
         Those in the folder of the file *near* come first. Blocking.
         """
         unopened = (path for path in holding(self.index, texts, near) if path not in opened)
-        documents = (self.read(path, config) for path in itertools.islice(unopened, HOLDING))
+        documents = (self.read_file(path, config) for path in itertools.islice(unopened, HOLDING))
         return [document for document in documents if document]
 
-    def read(self, path: str, config: Config) -> Document | None:
+    def read_file(self, path: str, config: Config) -> Document | None:
         """
         Return a file that is not open as it is now; None when it is gone or private. Blocking.
         """

@@ -20,7 +20,7 @@ from fim_lsp.context.generated import enter as enter_marks
 from fim_lsp.context.generated import is_generated, is_marked, outermost
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.ignore_rules import LONGEST, Scope
-from fim_lsp.context.index import NONE, WORDS, Index, IndexEntry, update_index, words
+from fim_lsp.context.index import NONE, WORDS, Index, IndexEntry, index_words, update_index
 from fim_lsp.context.privacy import DEPENDENCY_NAMES, Folder, enter, is_installed, why_refused
 from fim_lsp.documents import HALF, Document, open_document, split
 from fim_lsp.regular_files import read
@@ -86,7 +86,7 @@ def grow(
     room = WORDS - index.n_words
     for path in todo:
         text = _text(root / path) or ""
-        its_words = words(text) if room > 0 and not is_generated(text) else NONE
+        its_words = index_words(text) if room > 0 and not is_generated(text) else NONE
         fresh[path] = IndexEntry(listing[path], its_words)
         room -= len(its_words)
         size += len(text)

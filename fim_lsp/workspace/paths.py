@@ -58,7 +58,7 @@ def local_path(uri: str) -> PurePath | None:
     """
     Return the file a `file:` URI names; None for other schemes (untitled buffers, notebook cells).
     """
-    scheme, path = _read(uri)
+    scheme, path = _split_uri(uri)
     return path if scheme == "file" else None
 
 
@@ -81,7 +81,7 @@ def path_to_judge(uri: str) -> PurePath | None:
 
     A text that is to be saved as a file, and a cell of a notebook, are as private as that file.
     """
-    scheme, path = _read(uri)
+    scheme, path = _split_uri(uri)
     return path if scheme in SCHEMES else None
 
 
@@ -111,7 +111,7 @@ def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
     """
     file = local_path(uri)
     if file is None:
-        name = _read(uri)[1].name or "untitled"
+        name = _split_uri(uri)[1].name or "untitled"
         folder = UNNAMED if uri.startswith(UNNAMED) else ""
         return FileLocation("", "untitled", _replace_surrogates(name), folder)
     root = root_of(file, roots)
@@ -172,7 +172,7 @@ def _key(path: PurePath) -> str:
 
 
 @lru_cache(maxsize=1 << 14)
-def _read(uri: str) -> tuple[str, PurePath]:
+def _split_uri(uri: str) -> tuple[str, PurePath]:
     """Return the scheme of a URI, and its path."""
     parts = _split(uri)
     return parts.scheme, _path(parts)

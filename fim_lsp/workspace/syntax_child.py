@@ -35,11 +35,11 @@ def main() -> None:
     """Answer until stdin ends."""
     _limit_memory()
     for line in sys.stdin.buffer:
-        sys.stdout.buffer.write(_read(line) + b"\n")
+        sys.stdout.buffer.write(_answer(line) + b"\n")
         sys.stdout.flush()
 
 
-def _read(line: bytes) -> bytes:
+def _answer(line: bytes) -> bytes:
     request = json.loads(line)
     _limit_time(CPU_S)
     try:

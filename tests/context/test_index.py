@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from array import array
 
-from fim_lsp.context.index import FILE_WORDS, Index, IndexEntry, holding, update_index, words
+from fim_lsp.context.index import FILE_WORDS, Index, IndexEntry, holding, index_words, update_index
 
 
 def test_files_that_may_hold_a_text() -> None:
@@ -14,7 +14,7 @@ def test_files_that_may_hold_a_text() -> None:
         "a/one.py": "area = hight * width", "b/two.py": "print(hight, width)",
         "b/one.py": "(width)", "b/near.py": "hight", "c.py": "highth",
     }  # fmt: skip
-    entries = {path: IndexEntry((0, 0), words(text)) for path, text in texts.items()}
+    entries = {path: IndexEntry((0, 0), index_words(text)) for path, text in texts.items()}
     index = Index(entries)
     assert [*holding(index, ["hight", "width"], "b/near.py")] == [
         "b/two.py", "a/one.py", "b/one.py",
@@ -25,16 +25,18 @@ def test_files_that_may_hold_a_text() -> None:
 
 def test_of_a_file_with_too_many_words_nothing_is_known() -> None:
     """It is data; and what was read before the index was full stays known."""
-    assert not words(" ".join(f"w{n}" for n in range(FILE_WORDS + 1)))
-    assert len(words("naïve naïve 漢字 x1")) == 3
+    assert not index_words(" ".join(f"w{n}" for n in range(FILE_WORDS + 1)))
+    assert len(index_words("naïve naïve 漢字 x1")) == 3
 
 
 def test_an_index_forgets_what_it_is_told_to() -> None:
     """An entry that is replaced or taken out leaves no word behind."""
-    fresh = {name: IndexEntry((0, 0), words(f"{name} x1 y1")) for name in ("one", "two", "three")}
+    fresh = {
+        name: IndexEntry((0, 0), index_words(f"{name} x1 y1")) for name in ("one", "two", "three")
+    }
     index = update_index(Index(), fresh)
     assert index.n_words == 9
-    index = update_index(index, {"one": IndexEntry((1, 1), words("other")), "two": None})
+    index = update_index(index, {"one": IndexEntry((1, 1), index_words("other")), "two": None})
     assert [*holding(index, ["x1"], "")] == ["three"]
     assert index.n_words == 4
     assert update_index(index, dict.fromkeys(fresh)).n_words == 0

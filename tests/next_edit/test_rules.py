@@ -92,7 +92,7 @@ def test_rules_are_exact(before: str, after: str, line: str) -> None:
     for rule in rules(before, after):
         if rule.apply(line) != line:
             assert rule.needle in line
-            assert rule.places(line.strip())
+            assert rule.find_places(line.strip())
 
 
 BLOCK = st.lists(LINE, max_size=5).map(tuple)

@@ -194,7 +194,7 @@ async def test_many_documents_take_turns(disk: Disk, monkeypatch, event: events.
     for uri in uris:
         disk.session.handle(events.Opened(uri, "python", 1, TEXT))
     await disk.until(judging.AT_ONCE)
-    n_read = paths._read.cache_info().misses
+    n_read = paths._split_uri.cache_info().misses
     n_tasks = len(asyncio.all_tasks())
     disk.session.handle(event)
     await disk.rest()
@@ -208,7 +208,7 @@ async def test_many_documents_take_turns(disk: Disk, monkeypatch, event: events.
     assert len(disk.looks) == judging.AT_ONCE + 1
     await disk.say("")
     assert disk.session._open.by_uri[uris[-1]].current is not None
-    assert paths._read.cache_info().misses <= n_read + 1  # that of the folder
+    assert paths._split_uri.cache_info().misses <= n_read + 1  # that of the folder
     asked.cancel()
 
 

@@ -236,7 +236,7 @@ class NextEdits:
         """
         uri = edit.document.uri
         if edit.path:
-            document = await in_disk_thread(workspace.files.read, edit.path, self._config())
+            document = await in_disk_thread(workspace.files.read_file, edit.path, self._config())
             is_open = uri in self._open.by_uri or edit.path in self._open_paths(workspace)
             return document == edit.document and not is_open
         doc = self._open.by_uri.get(uri)
