@@ -55,7 +55,7 @@ def escape(text: str) -> str:
 def drop_invisible(text: str, keep: Container[str] = "") -> str:
     """
     Return what a model wrote without characters that are not shown, or are shown elsewhere than
-    they stand, but for blanks, and with plain spaces for others; those in *keep* stay.
+    they stand, but for blanks, and with plain spaces for others; characters in *keep* stay.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -38,7 +38,7 @@ class Tasks(set[asyncio.Task[Any]]):
         return task
 
     def end(self) -> None:
-        """End all; none begins any more."""
+        """End all tasks, and begin none again."""
         self.are_over = True
         for task in self:
             task.cancel()
@@ -85,6 +85,6 @@ class Newest(Generic[K]):
         return mine
 
     def drop(self, key: K) -> None:
-        """End the work on *key*, if there is any; none is the newest."""
+        """End the work on *key*, if there is any; no claim is the newest then."""
         if before := self._claims.pop(key, None):
             before.end()

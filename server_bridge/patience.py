@@ -1,5 +1,5 @@
 """
-When a server is given up: what is seen of one whose answer is late, and what follows.
+When a server is given up: the signs of a server whose answer is late, and what follows.
 
 A time-out says that an answer is late, and never why. So each one has the server looked at, and
 every rule that gives a request, a connection, a server or a process up is a row of `RULES`. Pure.

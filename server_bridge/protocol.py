@@ -49,10 +49,10 @@ class Prompt:
     are, where all else is spelled as the tokenizer would. *forced* continues *middle*: the output
     must begin with it (token healing). *turns* are an instruction, the answer to it, a further
     instruction and so on: where there are any, the model answers the last one instead of filling
-    the gap, and *middle* is the beginning of its answer. *dropped*: what the model wrote at the
-    beginning of *middle* was dropped, because the context is full; what a server holds of the rest
-    may be moved up instead of being evaluated again (StreamingLLM). *aside*: it is evaluated for
-    later, and not in the place of what the server holds of the document.
+    the gap, and *middle* is the beginning of its answer. *dropped*: the model's text at the
+    beginning of *middle* was dropped, because the context is full; a server may move up the rest
+    that it holds instead of evaluating it again (StreamingLLM). *aside*: it is evaluated for later,
+    and not in the place of what the server holds of the document.
     """
 
     repo: str

@@ -67,7 +67,10 @@ class Index:
 
 
 def update_index(index: Index, fresh: Mapping[str, IndexEntry | None]) -> Index:
-    """Return the index with these entries instead of their old ones; None takes a file out."""
+    """
+    Return the index with these entries instead of their old ones; None as an entry takes its file
+    out.
+    """
     entries = dict(index.entries)
     n_words = index.n_words
     for path, entry in fresh.items():

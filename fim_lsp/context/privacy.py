@@ -7,8 +7,8 @@ system with `enter`, says what the disk holds in each folder, and asks `why_refu
 the verdict on a folder is found once for all files in it. The text *in* a file is
 `secrets`' business.
 
-Stricter than git in five ways: a rule counts for tracked files, too; what a repository around a
-submodule or a nested repository says counts as well; a `!` of one kind of file (.gitignore,
+Stricter than git in five ways: a rule counts for tracked files, too; the rules of a repository
+around a submodule or a nested repository count as well; a `!` of one kind of file (.gitignore,
 .fimignore) takes back nothing of the other; where versions of git differ, what hides more; and for
 our own rules a letter and its accent are one.
 """

@@ -176,7 +176,7 @@ def _spans(answer: str, at: int) -> Iterator[tuple[int, int]]:
 
 def _read_blocks(lines: Sequence[str], longest: int, *, is_text: bool, ended: bool) -> list[_Block]:
     """
-    Return the outermost blocks of an answer, that may have *ended*; *is_text*: what is asked for
+    Return the outermost blocks of an answer, that may have *ended*; *is_text*: the text asked for
     may have fences, up to the *longest*.
     """
     found = ((n, _fence(line)) for n, line in enumerate(lines))

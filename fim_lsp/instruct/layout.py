@@ -31,7 +31,7 @@ def unit_of(lines: Sequence[str], around: Sequence[str], language: str) -> str:
 def respell(lines: Sequence[str], old: Sequence[str], unit: str, language: str) -> tuple[str, ...]:
     """
     Return *lines*, of which the first begins at the left margin, with each level of indentation as
-    *unit*; those that stand in *old* with other white space get that of *old*.
+    *unit*; lines that stand in *old* with other white space get that of *old*.
     """
     n_spaces = _count_spaces(lines, unit, language)
     if _is_laid_out(lines, old):

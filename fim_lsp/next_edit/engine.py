@@ -117,7 +117,7 @@ def propose(
     sure: float = SURE,
 ) -> Proposal | None:
     """
-    Return the surest next edit, or None: none is *sure* enough, or it is *refused*.
+    Return the surest next edit; None where that is not *sure* enough, or *refused*.
 
     *texts* begins with that of the last edit; open documents and further files follow. *find* and
     *count* parse texts. It never adds a syntax error.

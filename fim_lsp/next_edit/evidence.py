@@ -2,7 +2,7 @@
 The evidence for and against a change at a place: a few readable numbers. Pure.
 
 Their names are the rows of weights.toml, which says what each means and what it weighs. Counts are
-logarithms of one more; what is a part of something is from 0 to 1; all others are 0 or 1.
+logarithms of one more; shares are from 0 to 1; all others are 0 or 1.
 
 Confidence: evidence into how sure a proposal is: a logistic score, and the one table of its
 weights.
@@ -52,7 +52,7 @@ def confidence(evidence: Mapping[str, float], n_examples: int) -> float:
 
 NEAR = 3  # tokens on each side of a place that are compared
 COMPARED = 4  # examples that a place is compared with, the newest
-# of the old and the new text; what they have in common takes time with the product
+# of the old and the new text; to compare takes time with the product
 _AKIN_CHARS = 60
 _LONG = 20  # characters: a longer text is no surer to be the one that is meant
 _CONTRADICTED = 2.0  # a third time tells nothing new

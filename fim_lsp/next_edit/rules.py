@@ -1,8 +1,7 @@
 """
 One changed line into the rules that could have made the change. Pure.
 
-Each change gives several, from general to special: which of them is meant is for `evidence` to find
-out.
+Each change gives several, from general to special: `evidence` finds out which of them is meant.
 
 Pairs: two changed lines into the rule that makes both changes, if there is one.
 

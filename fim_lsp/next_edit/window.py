@@ -75,8 +75,8 @@ class Ask(NamedTuple):
 
 def without_secrets(lines: Lines, edit: FinishedEdit) -> Lines:
     """
-    Return the lines around *edit* as they may be sent, with their numbers; those that are far away
-    are empty.
+    Return the lines around *edit* as they may be sent, with their numbers; lines far away are
+    empty.
     """
     first = max(0, edit.line - FILE_LINES)
     end = edit.line + len(edit.after)

@@ -71,7 +71,7 @@ def describe(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChun
     segments = [
         ReportPart(part, n, why, text)
         for (part, why, text), n in zip(parts, tokens, strict=True)
-        if n != 0 or not text  # what a model has no place for, it is not shown
+        if n != 0 or not text  # a part for which the model has no place is not shown
     ]
     return PromptReport(note, tuple(segments), measure.cached if measure else 0)
 

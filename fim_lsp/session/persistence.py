@@ -259,7 +259,7 @@ class Persistence:
             saved = documents[doc]
             if not await self._prefill.save(doc, saved.frame, saved.typed):
                 places[doc] = doc.view.saved  # what an earlier save wrote is of use still
-        documents = {  # those as public as they were, with what is shown beside them
+        documents = {  # documents as public as they were, with all files shown beside them
             doc: s for doc, s in places.items() if s and doc.current and all(_list_files(doc, s))
         }
         if fresh and documents and self._keeps(workspace):

@@ -1,10 +1,10 @@
 """
 All places where settings are, files included, into one `Config`.
 
-The files are the user's `config.toml` and a project's `.fim-lsp.toml`; no file is no layer. What a
-place says is *known*, *not known yet* (its disk, or the editor, has not answered), or *wrong*; for
-what is private the last two mean that all is (`Layer.why_unknown`), and all other settings stay as
-they were.
+The files are the user's `config.toml` and a project's `.fim-lsp.toml`; no file is no layer. The
+settings of a place are *known*, *not known yet* (its disk, or the editor, has not answered), or
+*wrong*; in the last two cases all files are private (`Layer.why_unknown`), and all other settings
+stay as they were.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Sources:
         self._raw[source] = raw if source != _SHARED or has_ours(raw) else None
 
     def expect_answer(self) -> None:
-        """Note that the editor is asked: what it says is not known until `take_answer`."""
+        """Note that the editor is asked: its settings are not known until `take_answer`."""
         self._is_answered = False
 
     def take_answer(self, answers: Sequence[object] | None) -> None:

@@ -45,7 +45,7 @@ STEP_MS = 20.0
 MOST_WAIT_MS = 3000.0  # Copilot's
 # how much a suggestion that was refused counts, by `fim.suggestions`
 WEIGHTS = {"fewer": 2.0, "normal": 1.0, "more": 0.5, "one line": 1.0}
-NEAR_ONE = 1.25  # what is less is not worth telling the user
+NEAR_ONE = 1.25  # less is not worth telling the user
 
 
 class PastReaction(NamedTuple):

@@ -25,7 +25,7 @@ class Outcome(enum.StrEnum):
     words: str
 
     def __new__(cls, name: str, words: str = "") -> Self:
-        """Return the outcome *name*; one without *words* of its own is told by its name."""
+        """Return the outcome *name*; an outcome without *words* of its own is told by its name."""
         outcome = str.__new__(cls, name)
         outcome._value_ = name
         outcome.words = words or name

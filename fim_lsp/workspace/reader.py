@@ -154,7 +154,9 @@ followed it.
 
 
 class SourceReader:
-    """The pieces of sources, kept for files in use; one serves all workspaces of a session."""
+    """
+    The pieces of sources, kept for files in use; one object serves all workspaces of a session.
+    """
 
     def __init__(self) -> None:
         self._process = SyntaxProcess()

@@ -48,7 +48,7 @@ def new_client(address: str, headers: Mapping[str, str], ca_file: str) -> httpx.
         raise BackendUnusable(BAD_KEY)
     return httpx.AsyncClient(
         headers=headers,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none is kept
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # no cookie is kept
         limits=httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
         proxy=find_proxy(address),
         trust_env=False,

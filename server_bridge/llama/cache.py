@@ -2,8 +2,8 @@
 Prompts into a llama.cpp server's slots: evaluated where least is to be evaluated, and kept.
 
 It knows token ids only; `backend` makes prompts of them. The policy (`slots`) decides which slot a
-prompt goes to; what that takes beforehand is done here, in this order: look at the slots, restore
-what was saved before a restart, clear.
+prompt goes to; the steps before that are done here, in this order: look at the slots, restore what
+was saved before a restart, clear.
 
 Nothing that is saved is needed for a completion: where the server cannot save, or what it saved is
 of no use any more, the prompt is evaluated. A restored slot counts only if the model says of the

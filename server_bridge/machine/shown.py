@@ -25,8 +25,8 @@ MOST_BYTES = 1 << 20  # 65,536 files; weeks of work take a tenth of it
 
 def note(folder: Path, names: Iterable[str]) -> None:
     """
-    Note that the living processes of *folder* are shown text of files. Raises OSError; one for
-    which there can be no note ends.
+    Note that the living processes of *folder* are shown text of files. Raises OSError; an engine
+    for which there can be no note ends.
     """
     files = [*names]
     for path, said in _list_living(folder):
@@ -48,8 +48,8 @@ def note(folder: Path, names: Iterable[str]) -> None:
 
 def end(path: Path) -> None:
     """
-    Have the process of *path* end, which looks at its file: that goes or, in a folder that cannot
-    be written, is one that others may read. Raises OSError.
+    Have the process of *path* end, which looks at its file: the file goes or, in a folder that
+    cannot be written, becomes readable for others. Raises OSError.
     """
     try:
         path.unlink(missing_ok=True)

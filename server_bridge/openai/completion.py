@@ -83,7 +83,7 @@ class GrowingReplies:
         self._spent: Timings | None = None  # for what was said
 
     def reply(self, answer: StreamedAnswer) -> Reply:
-        """Return the reply with what is new in *answer*; one without text where that is nothing."""
+        """Return the reply with what is new in *answer*; a reply without text where nothing is."""
         stops = self._request.stop
         before = self._before
         text, is_stopped = _until(before + answer.text, stops, len(self._said))

@@ -177,8 +177,8 @@ class StreamedAnswer:
 
     def tokens(self, text: str, first: int = 0) -> tuple[Token, ...]:
         """
-        Return tokens from the *first* piece on that spell *text* or its beginning; one where they
-        are not known.
+        Return tokens from the *first* piece on that spell *text* or its beginning; one token where
+        they are not known.
         """
         pieces = self.pieces[first:]
         if not pieces:

@@ -3,8 +3,8 @@ llama.cpp in a process as a `Backend`: found or started at the first `connect`.
 
 The process (`embedded_child`) listens on a free port of 127.0.0.1 behind a random key; from there
 on it is a `LlamaServer` like any other. An engine that only we use is our child, and gone with us;
-one that all editors of this user use is apart from us, and ends when no editor has used it for a
-while (`machine.locks`).
+an engine that all editors of this user use is apart from us, and ends when no editor has used it
+for a while (`machine.locks`).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ KEY_ENV = "LLAMA_API_KEY"  # llama-server's own name for it
 KEY = re.compile(r"[!\"$-~][!-~]*")  # one line of llama-server's file, in which # begins a comment
 # llama.cpp's threads wait for each other several hundred times a token. libgomp lets them spin for
 # milliseconds, each time that another program has the core of one: two threads on two busy cores
-# then decode at a tenth of one thread's speed. Those that sleep after 10 µs are as fast on idle
+# then decode at a tenth of one thread's speed. Threads that sleep after 10 µs are as fast on idle
 # cores, and on busy ones (benchmarks/HISTORY.md).
 SPINS = {"GOMP_SPINCOUNT": "1000"}
 SPIN_ENV = {*SPINS, "OMP_WAIT_POLICY"}  # a user who sets one of these knows better

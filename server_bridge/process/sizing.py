@@ -79,8 +79,8 @@ def checkpoints(facts: Facts, n_slots: int, memory: int) -> int:
 
 def set_aside(facts: Facts, n_slots: int, memory: int) -> int:
     """
-    Return bytes for prompts that are set aside: what copies of states leave, if there are any, else
-    what the slots do.
+    Return bytes for prompts that are set aside: the rest beside copies of states, if there are any,
+    else beside the slots.
     """
     if n_bytes := state_bytes(facts):
         return max(0, memory // SHARE - checkpoints(facts, n_slots, memory) * n_slots * n_bytes)

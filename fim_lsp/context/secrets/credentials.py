@@ -1,7 +1,7 @@
 r"""
 Secrets by where they stand: URLs, headers, command lines, SQL, calls with a user's name. Pure.
 
-Each form begins with one of a few words. Those are looked for in small letters, and the form is
+Each form begins with one of a few words. The words are looked for in small letters, and the form is
 tried only there; every repeat is bounded, so a word costs the same at most.
 """
 

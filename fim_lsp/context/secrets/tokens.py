@@ -201,7 +201,7 @@ def tokens(text: str) -> Iterator[Span]:
 
 def _forms_in(text: str) -> Iterator[TokenForm]:
     """
-    Yield the forms whose mark occurs; those with a rare first character are looked for together.
+    Yield the forms whose mark occurs; forms with a rare first character are looked for together.
     """
     yield from (form for form in _OFTEN if form.mark in text)
     marks = {*_RARE_MARK.findall(text)}

@@ -205,7 +205,7 @@ class Workspace:
         self.files.forget()
 
     def stop(self) -> None:
-        """End the work in the background; none begins any more."""
+        """End the work in the background, and begin none again."""
         self._tasks.end()
 
     def _why_unknown(self, privacy: PrivacyConfig) -> str:

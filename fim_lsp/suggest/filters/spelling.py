@@ -19,7 +19,7 @@ from fim_lsp.suggest.lines import (
 )
 
 # Accepting costs a key: a single character is faster typed than read. But who asks by hand wants to
-# know: what was dropped made room for a second choice (`else {` where the answer was `}`). And on a
+# know: a dropped text made room for a second choice (`else {` where the answer was `}`). And on a
 # line that waits for its bracket a reader has nothing to weigh.
 VISIBLE_CHARS = 2
 
@@ -85,7 +85,7 @@ def _deepest(cursor: Cursor, unit: int, depth: int) -> int | None:
     if opens_block(above, language) or HEAD.match(above):
         return max(here, width(above) + unit)
     if here <= width(above) and (find_unclosed(above, language) or GOES_ON.search(above.rstrip())):
-        return None  # what goes on may be aligned
+        return None  # a line that goes on may be aligned
     item = LIST_ITEM.match(above)
     return here or (item.end() if item else width(above) // unit * unit)
 
