@@ -110,9 +110,8 @@ class Editor(LanguageServer):
         """Return whether suggestions go into the completion menu: there will be no ghost text."""
         config, _ = self.sources.config()
         setting = config.of(paths.file_of(next(iter(self.roots), ""))).completion.fallback
-        return setting == "always" or (
-            setting == "auto" and not self.offers("text_document.inline_completion")
-        )
+        has_ghosts = self.offers("text_document.inline_completion") and not self.habits.ghost_text
+        return setting == "always" or (setting == "auto" and not has_ghosts)
 
     async def aclose(self, within_s: float) -> None:
         """Save and close; after *within_s* the rest goes on in the background."""

@@ -27,13 +27,14 @@ _TABLE = tomllib.loads((pkgutil.get_data(__package__ or "", "clients.toml") or b
 class Habits(NamedTuple):
     """
     The client's treatment of the items of its *menu*, and how long it waits before and after it
-    *asks*; whether it *misreads* ghost text; in what it *counts* columns, and those of changes,
+    *asks*; how it shows *ghost_text*, which it declares or not: "never",
+    "seldom" or, "", as it says; in what it *counts* columns, and those of changes,
     where that is not what was agreed.
     """
 
     menu: Menu = PLAIN_MENU
     asks: Requester = EDITOR
-    misreads: bool = False
+    ghost_text: str = ""
     counts: str = ""
     counts_changes: str = ""
 
@@ -59,7 +60,7 @@ def read_habits(params: types.InitializeParams) -> Habits:
         word_limit_s=row.get("list_waits_ms", math.inf) / 1000,
         gives_up_s=row.get("gives_up_ms", math.inf) / 1000,
     )
-    others = {name: row[name] for name in ("misreads", "counts", "counts_changes") if name in row}
+    others = {name: row[name] for name in ("ghost_text", "counts", "counts_changes") if name in row}
     return Habits(menu, asks, **others)
 
 

@@ -39,7 +39,7 @@ def initialize(editor: Editor, params: types.InitializeParams) -> None:
     editor.begin(params)
     if ending.is_there(params.process_id):  # asked now: it may end before a task begins
         editor.later(ending.on_death(params.process_id, editor.leave), "wait for the client's end")
-    if editor.habits.misreads:
+    if editor.habits.ghost_text == "never":
         del editor.protocol.fm.features[types.TEXT_DOCUMENT_INLINE_COMPLETION]
     if editor.wants_menu():
         options = types.CompletionOptions(trigger_characters=TRIGGERS, resolve_provider=False)

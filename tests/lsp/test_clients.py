@@ -109,6 +109,7 @@ CLIENTS: dict[str, Simulator] = {
     "yegappan-lsp-2026-08": simulators.yegappan,
     "vim-lsp-2026-04": simulators.vim_lsp,
     "vim-lsc-2023-08": simulators.vim_lsc,
+    "ace-linters-2.2.1": simulators.lsp,
 }
 # What is less than meant: such clients can write nothing behind the cursor, Kate no `$1`, ycmd, Spyder and Vim's no
 # second line.
@@ -181,7 +182,7 @@ def test_what_is_inserted_is_what_was_meant(client: str, row: str, n_typed: int)
 def test_a_menu_is_for_clients_without_ghost_text(client: str) -> None:
     """
     lsp-mode 10 declares its ghost text by null; an older one, which says the same name, has none. vim-lsp would ask for
-    ghost text, and write it over the line.
+    ghost text, and write it over the line; ace-linters declares it, and most pages do not show it.
     """
     first, _ = asyncio.run(answers(HELLOS[client]))
     offered = first["result"]["capabilities"].keys() & {
