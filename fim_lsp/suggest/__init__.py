@@ -5,10 +5,11 @@ reasons: how a request ended, and the words for that
 lines: the layout of a line of code: indentation, brackets, comments
 cursor: the text around a cursor; the `Candidate`
 boundary: where a suggestion may stand, and where it ends
+quotes: the comments, strings and code in strings that are open where a text ends
 open_ends: what closes the blocks and strings that are open at a cursor
+grammar_limits: where a grammar cannot tell what is right
 syntax_errors: counts the syntax errors around a cursor
 next_lines: lines that often follow a line which is an error without them
-quotes: the comments, strings and code in strings that are open where a text ends
 scope: whether a place stands in a comment or a string
 confidence: how sure a model is of its text, and the part of it that is likely enough to be shown
 filters: small functions that cut what must not be shown, and their order

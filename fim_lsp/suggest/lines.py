@@ -34,6 +34,9 @@ OPENING = {  # by language; a `{` where it is not named here
 HEADS: dict[str, tuple[str, ...]] = {  # by language: lines that blocks begin with
     name: tuple(heads) for names, heads in _ROWS["heads"].items() for name in names.split()
 }
+NARROW = {  # by language: what its grammar knows too little of
+    name: re.compile(how) for names, how in _ROWS["narrow"].items() for name in names.split()
+}
 STATEMENT_ENDS = {
     name: ends for ends, names in _ROWS["statements"].items() for name in names.split()
 }
@@ -41,6 +44,7 @@ TICK_LANGUAGES, SHELLS, CONTINUING, WITHOUT_END = (
     frozenset(row.split()) for row in _ROWS["words"].values()
 )
 WORD = re.compile(r"\w+")
+BRANCH = re.compile(r"[ \t]*(?:when|elsif|rescue|ensure)\b")  # of a block of Ruby
 
 
 class Bracket(NamedTuple):
@@ -222,4 +226,6 @@ def ends_of_heads(text: str, language: str) -> Iterator[tuple[int, str]]:
             inner = width(line)
             if opens_block(line, language):
                 yield end, line.split()[-1]
+            elif BRANCH.match(line):
+                inner += 1  # its head stands at the same depth
         end -= len(line) + 1

@@ -26,12 +26,12 @@ WITH_END = ("lua", "ruby")
 HEREDOC = re.compile(r"<<<?[-~]?['\"]?([A-Za-z_]\w*)['\"]?")
 HEREDOCS = ("php", "ruby", "shellscript")
 # A body, the end of a statement, of an expression and of a choice.
-ENDS = ("{}", ";", "x;", ": x;", "? x : x;", "x : x;")
+ENDS = ("{}", ";", "x;", "x", ": x;", "? x : x;", "x : x;")
 BRACES = (*ENDS, "`;")  # … and of a long string
 # Code that an annotation may stand before, besides.
 NEXT = {
     "c": (*ENDS, "#endif"),
-    "cpp": (*ENDS, "#endif", ')";'),
+    "cpp": (*ENDS, "#endif", ')";', "X> {};"),
     "csharp": (*ENDS, "int x;", "void x() {}", "#endif", '";'),
     "css": ("x {}",),
     "go": ("X()", "{}", "`"),
@@ -39,14 +39,14 @@ NEXT = {
     "java": (*ENDS, "int x;", "{} finally {}"),
     "javascript": BRACES,
     "javascriptreact": (*BRACES, "/>"),
-    "lua": ("or x", "}"),
+    "lua": ("or x", "x", "}"),
     "php": (*BRACES, "function x() {}", "';", '";'),
     "python": ("def x(): pass",),
     "ruby": ("x",),
     "rust": ("{}", ";", "x: X,", "X,", "fn x() {}"),
-    "shellscript": ("x", "then x; fi", "do x; done", "{ x; }", 'x"', "x'"),
-    "typescript": (*BRACES, "class X {}"),
-    "typescriptreact": (*BRACES, "class X {}", "/>"),
+    "shellscript": ("x", "then x; fi", "do x; done", "{ x; }", 'x"', "x'", 'x)"'),
+    "typescript": (*BRACES, "class X {}", "X>"),
+    "typescriptreact": (*BRACES, "class X {}", "X>", "/>"),
 }
 
 

@@ -24,10 +24,11 @@ from fim_lsp.suggest.lines import (
     find_unclosed,
     first_visible,
     goes_on,
+    is_comment,
     open_comment,
-    open_quote,
     width,
 )
+from fim_lsp.suggest.quotes import blank_long, find_opened
 
 MOST = 60  # brackets that are closed; a text with more open ones is not parsed
 
@@ -35,10 +36,20 @@ MOST = 60  # brackets that are closed; a text with more open ones is not parsed
 END_WORDS = {"then": "fi", "else": "fi", "do": "done", "in": "esac"}
 
 FEW = 4  # within each other
+FAR = 80  # characters in front of a brace that are looked at
+LIST_BEGINS = ("=", ",", "(", "[", "{", "[])")
+# What stands below a block's last line, at the depth of its head.
+SAME_DEPTH = ("</", "case ", "default:", "when ")
 WITH_CONDITIONS = ("c", "cpp", "csharp")
-CONDITION = re.compile(r"(?m)^[ \t]*#[ \t]*(if|endif)")
+CONDITION = re.compile(r"(?m)^\ufeff?[ \t]*#[ \t]*(if|endif)")
 # In TypeScript, elsewhere than where a line begins, it may be a type or less-than.
-JSX = re.compile(r"(?m)(?:^[ \t]*<(?=[^/])|<(?=/))(?P<closes>/?)(?P<name>[\w:.-]*+)(?:=>|[^<>])*>")
+_CODE = r"\{[^{}]{0,300}+\}"
+for _ in range(2):  # braces within braces
+    _CODE = rf"\{{(?:[^{{}}]|{_CODE}){{0,300}}+\}}"
+JSX = re.compile(
+    r"(?m)(?:^[ \t]*<(?=[^/])|<(?=/))(?P<closes>/?)(?P<name>[\w:.-]*+)"
+    rf"(?:=>|{_CODE}|[^<>])*+>"
+)
 TAGS = {
     "html": re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z][\w:.-]*+)[^<>]*>"),
     "javascriptreact": JSX,
@@ -53,8 +64,20 @@ def close_quote(language: str, above: Lines, below: Lines, here: str) -> str:
     Return the text that closes a long string that goes on below: an error there would hide all
     others.
     """
-    quote = open_quote("\n".join((*above, here, *below)), language)
-    return quote if len(quote) > 1 else ""
+    text = "\n".join((*above, here, *below))
+    return _close_quote(text, sum(map(len, above)) + len(above), language)
+
+
+def _close_quote(text: str, n_above: int, language: str) -> str:
+    """
+    Return what closes the string or comment of several lines that *text* ends within, and what is
+    open in it; "" where a single sign opens it behind *n_above* characters, as it may be wrong.
+    """
+    opened = find_opened(f"{text}\n", language)
+    first = next((idx for idx, one in enumerate(opened) if one.inside), len(opened))
+    if first < len(opened) and len(opened[first].opens) == 1 and opened[first].at >= n_above:
+        return ""
+    return "".join(one.closes for one in reversed(opened[first:]))
 
 
 def close_comment(language: str, above: Lines, below: Lines, here: str) -> str:
@@ -75,9 +98,13 @@ def close_blocks(language: str, above: Lines, below: Lines, here: str) -> str:
     lines below do not: a user who types line by line has not come to them yet.
     """
     text = "\n".join((*above, here))
-    following = first_visible(below)
-    closes = goes_on(following) or following.lstrip().startswith("</")
     n_above = len(text) - len(here)
+    quote = _close_quote(text, n_above, language)
+    if quote and quote.strip() in "\n".join(below):
+        return ""
+    text = blank_long(text, language)
+    following = first_visible(tuple(line for line in below if not is_comment(line, language)))
+    closes = goes_on(following) or following.lstrip().startswith(SAME_DEPTH)
     next_width = width(following)
     unclosed = find_unclosed(text, language)
     closers = _find_closers(
@@ -88,15 +115,16 @@ def close_blocks(language: str, above: Lines, below: Lines, here: str) -> str:
         depth = width(text[text.rfind("\n", 0, at) + 1 : at + 1])
         return next_width < depth or (next_width == depth and not closes)
 
-    return _join(closers, takewhile(is_open, sorted(closers, reverse=True)), language)
+    ends = takewhile(is_open, sorted(closers, reverse=True))
+    return quote + _join(closers, ends, text, language)
 
 
 def close_cut(language: str, above: Lines, below: Lines, here: str) -> str:
     """Return what closes all that is open at the end of the lines *below*, which are cut there."""
-    text = "\n".join((*above, here, *below))
+    text = blank_long("\n".join((*above, here, *below)), language)
     closers = _find_closers(text, language, find_unclosed(text, language))
     directives = "\n#endif" * _count_conditions(text) if language in WITH_CONDITIONS else ""
-    return _join(closers, sorted(closers, reverse=True), language) + directives
+    return _join(closers, sorted(closers, reverse=True), text, language) + directives
 
 
 def _find_closers(text: str, language: str, unclosed: Iterable[Bracket]) -> dict[int, str]:
@@ -133,11 +161,22 @@ def _list_open_elements(text: str, language: str) -> list[tuple[int, str]]:
     return opened
 
 
-def _join(closers: Mapping[int, str], places: Iterable[int], language: str) -> str:
-    """Return the closers of *places* from a new line on, with what ends a statement behind them."""
-    found = [closers[at] for at in places]
-    text = ""
-    for closer, following in zip_longest(found, found[1:], fillvalue="}"):
-        is_statement = following == "}" and closer in STATEMENT_ENDS.get(language, ())
-        text += f"{closer};" if is_statement else closer
-    return text and f"\n{text}"  # not behind a comment
+def _join(closers: Mapping[int, str], places: Iterable[int], text: str, language: str) -> str:
+    """
+    Return the closers of *places* in *text* from a new line on, with what ends a statement behind
+    them, but not in a list.
+    """
+    found = [*places]
+    ends = ""
+    for at, outer in zip_longest(found, found[1:]):
+        closer = closers[at]
+        is_block = outer is None or (closers[outer] == "}" and not _is_list(text, outer))
+        is_statement = is_block and closer in STATEMENT_ENDS.get(language, ())
+        ends += f"{closer};" if is_statement else closer
+    return ends and f"\n{ends}"  # not behind a comment
+
+
+def _is_list(text: str, at: int) -> bool:
+    """Return whether the brace at a place of *text* begins a list of values."""
+    before = text[max(0, at - FAR) : at].rstrip()
+    return before.endswith(LIST_BEGINS)

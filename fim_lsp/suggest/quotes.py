@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from fim_lsp.context.grammars import ALIASES
 from fim_lsp.suggest.lines import CLOSER, mark
 
+SIGN = re.compile(r"[^\n]")
 DEPTH = 50  # brackets that are looked at for the partner of a closing one
 
 _SECTIONS: dict[str, list[dict[str, Any]]] = tomllib.loads(
@@ -50,21 +51,54 @@ class QuoteRow(NamedTuple):
 
 class OpenQuote(NamedTuple):
     """
-    A comment, a string or a bracket that is open: the text that *opens* it and one that *closes*
-    it. *inside* finds what ends it, or goes on with it; None for a bracket, behind which is code.
+    A comment, a string or a bracket that is open *at* a place: the text that *opens* it and one
+    that *closes* it. *inside* finds what ends it, or goes on with it; None for a bracket, behind
+    which is code.
     """
 
     opens: str
     closes: str
     scope: str = ""
     inside: re.Pattern[str] | None = None
+    at: int = 0
 
 
 def find_opened(text: str, language: str) -> list[OpenQuote]:
     """Return what is open where *text* ends, outermost first."""
+    opened: list[OpenQuote] = []
+    for _ in _walk(text, language, opened):
+        pass
+    return opened
+
+
+def blank_long(text: str, language: str) -> str:
+    """Return *text* with spaces for the comments and strings that go on over several lines."""
+    opened: list[OpenQuote] = []
+    parts: list[str] = []
+    done = 0
+    start = -1  # of the outermost
+    depth = 0
+    for match in _walk(text, language, opened):
+        if start < 0 and opened and opened[-1].inside:
+            start = match.end() if match[0].endswith("\n") else match.start()
+            depth = len(opened)
+        elif start >= 0 and len(opened) < depth:
+            parts += text[done:start], _blank(text[start : match.end()])
+            done = match.end()
+            start = -1
+    start = start if start >= 0 else len(text)
+    return "".join((*parts, text[done:start], _blank(text[start:])))
+
+
+def _blank(quoted: str) -> str:
+    """Return spaces and line ends, as they are where it is a single line."""
+    return SIGN.sub(" ", quoted) if "\n" in quoted.rstrip("\n") else quoted
+
+
+def _walk(text: str, language: str, opened: list[OpenQuote]) -> Iterator[re.Match[str]]:
+    """Yield what opens or ends something in *text*, each after *opened* was changed by it."""
     language = language.lower()
     language = ALIASES.get(language, language)
-    opened: list[OpenQuote] = []
     at = 0
     code = outside(language)
     while match := ((opened and opened[-1].inside) or code).search(text, at):
@@ -74,13 +108,13 @@ def find_opened(text: str, language: str) -> list[OpenQuote]:
         elif kind == "close":
             _close(match[0], opened)
         elif kind in ("open", "code"):
-            opened.append(OpenQuote(match[0], CLOSER[match[0][-1]]))
+            opened.append(OpenQuote(match[0], CLOSER[match[0][-1]], at=match.start()))
         elif kind.startswith("row"):
             row = rows(language)[int(kind.removeprefix("row"))]
             tag = match[f"tag{kind}"] if "?P<tag>" in row.opens else ""
-            opened.append(_open(row, match[0], tag))
+            opened.append(_open(row, match, tag))
         at = match.end()
-    return opened
+        yield match
 
 
 def scope_of(opened: list[OpenQuote]) -> str:
@@ -119,10 +153,10 @@ def outside(language: str) -> re.Pattern[str]:
     return re.compile("|".join((*parts, r"(?P<open>[({\[])|(?P<close>[)}\]])")))
 
 
-def _open(row: QuoteRow, opens: str, tag: str) -> OpenQuote:
+def _open(row: QuoteRow, match: re.Match[str], tag: str) -> OpenQuote:
     """Return what a *row* finds, opened by this text."""
-    closes = row.text or re.sub(r"\\(.)", r"\1", row.closes)
-    return OpenQuote(opens, closes.replace("{tag}", tag), row.scope, inside(row, tag))
+    closes = (row.text or re.sub(r"\\(.)", r"\1", row.closes)).replace("{tag}", tag)
+    return OpenQuote(match[0], closes, row.scope, inside(row, tag), match.start())
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,6 @@ work, the worst texts took 60 to 120 ms; without these limits they took up to 3 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate, product, takewhile
@@ -22,16 +21,21 @@ from tree_sitter import Tree
 
 from fim_lsp.context.grammars import Parse, count_errors, grammar_of, parse_bytes, parser_of
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
+from fim_lsp.suggest.grammar_limits import drop_macros, is_narrow, is_out_of_grammar, list_heads
 from fim_lsp.suggest.lines import (
     CLOSERS,
-    HEADS,
     first_visible,
     opens_block,
     scanner,
     width,
     without_last_comma,
 )
-from fim_lsp.suggest.open_ends import close_blocks, close_comment, close_cut, close_quote
+from fim_lsp.suggest.open_ends import (
+    close_blocks,
+    close_comment,
+    close_cut,
+    close_quote,
+)
 
 # Characters around the cursor, in whole lines: about half of the 60 lines above, a third of the 40
 # below. Text further below changes hardly a verdict, and is parsed again for each text.
@@ -58,7 +62,6 @@ ERROR_BYTES = 25
 DEPTH = 60
 DEPTH_BYTES = 30  # a shorter node is not looked into: it takes no time, however deep it is
 
-TEMPLATE = re.compile(r"<[%?]|\{[%{]")  # ERB, EJS, PHP, Jinja
 NO_START = frozenset(")]}\"'`#*/")  # closers, strings and comments: the inside of something
 
 Lines = tuple[str, ...]
@@ -80,13 +83,17 @@ class SyntaxErrors:
     """The errors around a cursor; not *is_known* from the first text on that takes too long."""
 
     def __init__(self, cursor: Cursor) -> None:
-        self.is_known = not _is_template(cursor)
         above = tuple(_within(cursor.above[::-1], ABOVE_CHARS))
+        self.is_known = not is_out_of_grammar(cursor, above[::-1])
         below = tuple(_within(cursor.below, BELOW_CHARS))
         self._depth_above = _least_depth(above, len(cursor.above), ABOVE_LINES)
         self._depth_below = _least_depth(below, len(cursor.below), BELOW_LINES)
         self._is_cut = _is_cut(below, len(cursor.below), BELOW_LINES)
-        above = _choose_start(cursor.language, above[::-1], is_inside=self._depth_above > 0)
+        above = drop_macros(cursor.language, above[::-1])
+        below = drop_macros(cursor.language, below)
+        is_inside = self._depth_above > 0 or (bool(cursor.above) and not above)
+        heads = list_heads(cursor.language, above, below) if is_inside else ()
+        above = _choose_start(cursor.language, above, heads)
         self._lines = cursor.language, above, below
         self._weight = WEIGHT.get(cursor.language, 1)
         self._operations = 0
@@ -112,9 +119,10 @@ class SyntaxErrors:
         """
         if not self.is_known or grammar_of(self._lines[0]) is None:
             return 0
-        if len(here) > HERE_CHARS or self._leaves_sight(here):
+        if len(here) > HERE_CHARS or self._leaves_sight(here) or is_narrow(self._lines[0], here):
             self.is_known = False
             return 0
+        here = "\n".join(drop_macros(self._lines[0], tuple(here.split("\n"))))
         here += close_comment(*self._lines, here)
         closers = close_blocks(*self._lines, here)
         n_found = self._n(here + closers)
@@ -146,15 +154,6 @@ class SyntaxErrors:
         return max(0, n_found)
 
 
-def _is_template(cursor: Cursor) -> bool:
-    """Return whether the cursor stands in HTML that code is mixed with: no grammar knows both."""
-    above = "\n".join(cursor.above)
-    if cursor.language == "php":
-        return len(cursor.above) < ABOVE_LINES and "<?" not in above
-    around = "\n".join((above, cursor.before, *cursor.below))
-    return cursor.language == "html" and bool(TEMPLATE.search(around))
-
-
 def _least_depth(seen: Lines, n_lines: int, most: int) -> int:
     """
     Return the least depth of the lines *seen*, of *n_lines*; 0 where those are all that there are,
@@ -170,16 +169,17 @@ def _is_cut(seen: Lines, n_lines: int, most: int) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _choose_start(language: str, above: Lines, *, is_inside: bool) -> Lines:
+def _choose_start(language: str, above: Lines, heads: Lines) -> Lines:
     """
     Return the lines *above* from where they have the fewest errors, as they may begin within a
-    string; where they begin inside a block, below a line that such a block begins with.
+    string; where they begin inside a block, below one of the *heads* that such a block has.
     """
     if grammar_of(language) is None:
         return above
     starts = sorted({_first(above, language, quote) for quote in ("", '"""\n')})
-    heads = ((), *((head,) for head in HEADS.get(language, ()))) if is_inside else ((),)
-    choices = [head + above[start:] for start, head in product(starts, heads)]
+    tops: list[Lines] = [(head,) for head in heads]
+    tops = [(), *tops] if above or not tops else tops
+    choices = [top + above[start:] for start, top in product(starts, tops)]
     best = choices[0]
     fewest = 1 << 30
     operations = 0

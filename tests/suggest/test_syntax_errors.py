@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from fim_lsp.context.grammars import GRAMMARS, Parse, parse_bytes
 from fim_lsp.suggest import syntax_errors
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
+from fim_lsp.suggest.open_ends import close_blocks, close_cut, close_quote
 from fim_lsp.suggest.syntax_errors import SyntaxErrors
 
 
@@ -39,6 +41,33 @@ from fim_lsp.suggest.syntax_errors import SyntaxErrors
         ("shellscript", ("if a", "    then"), "\tb", ()),
         ("c", (), "#ifdef A", ("int a;",) * BELOW_LINES),
         ("typescriptreact", ("const a = (", "  <p>"), "    {b}", ()),
+        ("json", ("x" * 3000,), '    "a": 1', ("  }", "]")),
+        # Macros are no part of the grammar of C.
+        ("c", ("void f() {", "}"), "TEST_END", ("", "int", "main(void) {", "}")),
+        ("c", (), "static redisAtomic int a;", ()),
+        ("cpp", ("typedef int a;",), "AN_INLINE bool", ("f(int a) {", "}")),
+        ("cpp", ("class A {", "    A_TYPE(b, c)"), "};", ()),
+        ("c", ("void f() {", "  A a = {", "    {0},", "    {"), "      .b = 1", ()),
+        # A string or a comment of several lines holds no code, and ends where it is cut.
+        (
+            "rust",
+            (
+                "fn f() {",
+                '    f(b"it (is',
+            ),
+            "a text, don't",
+            (),
+        ),
+        ("csharp", ("class A {", "  void f() {", '    g(@"a', '      (b");'), "    h();", ()),
+        ("ruby", ("class A", "  def f"), "    g(<<~B)", ("    it's", "    B", "  end", "end")),
+        ("rust", ("fn f() {", '    g("', "it is"), '", a);', ("}",)),
+        # A block's branches stand at its depth, and a comment may stand before them.
+        ("ruby", ("def f(a)", "  case a"), "  when :b", ()),
+        ("ruby", ("def f", "  if a", "    b"), "  elsif c", ()),
+        ("ruby", ("def f",), "  a = if b", ()),
+        ("lua", ("if a then",), "  b()", ("-- c", "elseif d then", "end")),
+        ("go", ("func f() {", "\tswitch a {", "\tcase 1:"), "\t\tb()", ("\tcase 2:", "\t}", "}")),
+        ("typescriptreact", ("const a = (", "  <p>"), "    <b c={<i />} d={() => {}}>", ()),
     ],
 )
 def test_code_that_is_typed_line_by_line(
@@ -48,6 +77,50 @@ def test_code_that_is_typed_line_by_line(
     cursor = Cursor(language=language, above=above, before=here, after="", below=below)
     errors = SyntaxErrors(cursor)
     assert errors.n(here) == 0
+    assert errors.is_known
+
+
+@pytest.mark.parametrize(
+    ("language", "above", "here"),
+    [
+        ("c", (), "  a = b; \\"),
+        ("c", ("void f() {", "#if A", "  g("), "  1)"),
+        ("c", ("x" * 3000,), "a b c"),
+        ("css", ("a {",), "  @apply b! c-4;"),
+        ("css", ("a {",), "  b: url(../c.png);"),
+        ("shellscript", (), 'a=("${(@kv)b}")'),
+        ("javascriptreact", ("const a = (", "  <p>"), "    b & c"),
+        ("typescriptreact", ("  <a />", "</p>"), "<b>"),
+        ("html", ("{% if a %}",), "<b"),
+    ],
+)
+def test_what_a_grammar_cannot_know_is_not_judged(
+    language: str, above: tuple[str, ...], here: str
+) -> None:
+    """It is older or narrower than its language, or the text is two languages."""
+    errors = SyntaxErrors(Cursor(language, above=above))
+    assert errors.n(here) == 0
+    assert not errors.is_known
+
+
+@pytest.mark.parametrize(
+    ("language", "above", "here"),
+    [
+        ("c", ("void f() {",), "  AN_INLINE int = ;"),
+        ("c", ("int a;",), "TEST_END )"),
+        ("cpp", ("class A {",), "  a_type b c"),
+        ("c", ("#ifdef A", "int a;"), "int b c d"),
+        ("rust", ("fn f() {",), '    let a = "b;'),
+        ("ruby", ("def f", "  if a", "  end"), "  elsif b"),
+        ("css", ("a {",), "  b: url('c';"),
+        ("typescriptreact", ("const a = (", "  <p>"), "    <b c={>"),
+        ("json", ("x" * 3000,), '    "a" 1'),
+    ],
+)
+def test_what_is_wrong_there_is_an_error(language: str, above: tuple[str, ...], here: str) -> None:
+    """Macros, strings and branches hide none."""
+    errors = SyntaxErrors(Cursor(language, above=above))
+    assert errors.n(here) > 0
     assert errors.is_known
 
 
@@ -74,6 +147,37 @@ def test_a_block_that_is_partly_out_of_sight_is_not_judged(
     errors = SyntaxErrors(Cursor("javascript", above=(DEEP,) * n_above, below=(DEEP,) * n_below))
     assert errors.n(here) == 0 or is_known
     assert errors.is_known == is_known
+
+
+STEPS = {
+    "shellscript": "if a; then",
+    "ruby": "if a <<~B",
+    "lua": "if a then",
+    "c": "#if A {",
+    "typescriptreact": "<a b={{",
+    "html": "<a></b>",
+    "rust": 'f("',
+}
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("language", STEPS)
+def test_what_is_open_is_found_in_linear_time(language: str) -> None:
+    """However deep its lines are indented, each below the other or all alike."""
+
+    def cost(n: int, depth: int) -> float:
+        lines = tuple(" " * min(line, depth) + STEPS[language] for line in range(n))
+        arguments = (language, lines, (), "a")
+        start = time.thread_time()
+        close_blocks.__wrapped__(*arguments)
+        close_cut(*arguments)
+        close_quote(*arguments)
+        return time.thread_time() - start
+
+    for depth in (8, 1 << 20):
+        few = 300 if depth == 8 else 60  # a staircase is longer than it has lines
+        once, twice = (min(cost(n, depth) for _ in range(5)) for n in (few, 2 * few))
+        assert twice < (3 if depth == 8 else 6) * once + 0.002
 
 
 HOSTILE = ("(", "{", "a<", "`${", "/*", "'", "if (a) ", "#if\n", "%w(", "$(")
