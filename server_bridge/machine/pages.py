@@ -1,10 +1,14 @@
 """
-Pages of this process that hold zeros, given back to the system.
+Memory of this process that it does not use, given back to the system.
 
 llama.cpp writes zeros over the keys and values of all its slots when it starts, so the process
 takes all of them, however short the prompts are: 384 MiB with Qwen2.5-Coder 0.5B and two slots of
 16,384 tokens. A page that was given back reads as zeros until it is written to, and is taken only
 then.
+
+The prompts that it sets aside are blocks of all sizes, which come and go. glibc (mallopt(3)) takes
+a freed large block as a sign that such blocks are short-lived, and cuts the next ones up to that
+size, at most 32 MiB, from memory that it keeps; what lies between two of them stays taken.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ from itertools import groupby
 from pathlib import Path
 
 MADV_DONTNEED = 4  # linux/mman-common.h
+M_MMAP_THRESHOLD = -3  # malloc.h
+LARGE = 1 << 20  # bytes of a block that is worth a call of the system
 BLOCK = 1 << 20  # bytes that are looked at as one
 # Zeros in a row that only a large buffer has: stacks, and what threads allocate, are smaller.
 LEAST = 16 << 20
@@ -38,6 +44,15 @@ def give_back_zeros() -> int:
         if libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(n_bytes), MADV_DONTNEED) == 0:
             n_given += n_bytes
     return n_given
+
+
+def map_large_blocks() -> None:
+    """
+    Have each large block mapped by itself from now on, so that the system has it back when it is
+    freed. Only glibc can be told; elsewhere the allocator decides.
+    """
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
+        libc.mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def _runs() -> Iterator[tuple[int, int]]:

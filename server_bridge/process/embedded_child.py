@@ -51,6 +51,7 @@ def main() -> None:
 
         sys.stdout.write(list_gpus(xllamacpp.get_device_info()))
         return
+    pages.map_large_blocks()
     os.umask(0o077)  # what it saves of prompts, other users may not read
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what native code prints is log, not answer

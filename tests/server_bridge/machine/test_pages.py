@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import platform
+import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -69,3 +72,39 @@ def test_memory_that_cannot_be_read_is_passed_over() -> None:
         pytest.skip("this kernel knows no guards")
     assert pages.give_back_zeros() >= SIZE - pages.LEAST - 4 * pages.BLOCK
     assert buffer.n_resident() <= pages.LEAST + 4 * pages.BLOCK
+
+
+SHORT_LIVED = 24 << 20  # bytes; glibc keeps blocks up to this size once such a one was freed
+BLOCK_BYTES = 8 << 20
+CODE = """
+import ctypes, sys
+from server_bridge.machine import pages
+if sys.argv[1] == "mapped":
+    pages.map_large_blocks()
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+def take(n_bytes):
+    block = libc.malloc(ctypes.c_size_t(n_bytes))
+    ctypes.memset(block, 1, n_bytes)
+    return block
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
+libc.free(take(%d))
+blocks = [take(%d) for _ in range(9)]
+full = resident()
+for block in blocks[:-1:2]:
+    libc.free(block)
+print((full - resident()) // 1024)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told")
+@pytest.mark.parametrize(("how", "n_given"), [("mapped", 4), ("usual", 0)])
+def test_a_large_block_is_given_back_when_it_is_freed(how: str, n_given: int) -> None:
+    """Every second one of nine, as of prompts that are dropped; glibc alone keeps the holes."""
+    code = CODE % (SHORT_LIVED, BLOCK_BYTES)
+    run: Any = subprocess.run(
+        [sys.executable, "-c", code, how], capture_output=True, text=True, check=True
+    )
+    assert abs(int(run.stdout) - n_given * (BLOCK_BYTES >> 20)) <= 2
