@@ -196,7 +196,7 @@ def test_a_file_has_the_name_of_what_it_holds() -> None:
 
 
 # What a reader pays. The exceptions below are older than the rules: each may only become smaller, and then goes.
-MOST_STATEMENTS = 23873  # of the product: what this round added; falls with what is removed
+MOST_STATEMENTS = 23790  # of the product: what this round added; falls with what is removed
 MOST_SETTINGS = 37
 MOST_LINES_OF_A_FUNCTION = 40  # without its docstring
 LONG_FUNCTIONS = {
@@ -207,7 +207,6 @@ MOST_LINES_OF_A_FILE = 300
 LONG_FILES = {
     "fim_lsp.context.chunks": 351,
     "fim_lsp.context.ignore_rules": 350,
-    "fim_lsp.context.ring": 315,
     "fim_lsp.context.scopes": 357,
     "fim_lsp.lsp.editor": 371,
     "fim_lsp.lsp.rpc": 339,

@@ -64,7 +64,6 @@ def test_arms_show_what_they_are_named_after(tmp_path: Path) -> None:
     alone = prompts["window"]
     assert not alone.chunks
     assert prompts["ring500"].chunks
-    assert prompts["newest500"].chunks
     for prompt in prompts.values():
         assert prompt.middle == alone.middle
         assert prompt.prefix == alone.prefix

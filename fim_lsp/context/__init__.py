@@ -12,7 +12,7 @@ bindings: finds the definition that a name refers to, and all places of the same
 alike: finds names without scopes that belong to a changed one: classes of CSS, pairs of tags
 uses: finds the uses of a definition that was renamed, by scope
 chunks: cuts texts into pieces of one size, and makes chunks of pieces, each with a reason
-ranking: orders pieces by what is used where the user works
+ranking: orders pieces from new to old, and chooses the newest that fit
 ring: the chunks of the prompt, appended at the end, evicted in bulk; computes the next ring
 index: the words of files that are not open
 memory: what is remembered of one workspace

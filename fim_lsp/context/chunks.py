@@ -14,7 +14,6 @@ import enum
 import functools
 import itertools
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -85,7 +84,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Lines [start, end) of one version of a text, and the words in them."""
+    """Lines [start, end) of one version of a text."""
 
     uri: str
     name: str
@@ -94,7 +93,7 @@ class Piece:
     version: int
     text: str
     why: Why
-    words: frozenset[str]
+    copied: int = -1  # clock of the `Memory` when it was yanked
     fresh: bool = True  # False once its lines were edited or are gone
 
     @property
@@ -158,26 +157,29 @@ def cut(source: Source, borders: Iterable[int]) -> Pieces:
     return tuple(itertools.islice(filter(None, made), PIECES))
 
 
-def read_yank(source: Source, text: str) -> Piece | None:
+def read_yank(source: Source, text: str, clock: int) -> Piece | None:
     """
-    Return a yank as the user took it; None when there is nothing to learn from it or it is secret.
+    Return a yank as the user took it at *clock*; None when there is nothing to learn from it or it
+    is secret.
     """
     if len(text) > YANK_CHARS:
         return None
     lines = unix(text).strip("\n").split("\n")
-    piece = _make_piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)
-    if piece is None or not (found := locate(piece, source)).fresh:
+    if (made := _make_piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)) is None:
+        return None
+    piece = replace(made, copied=clock)
+    if not (found := locate(piece, source)).fresh:
         return piece
     above = _join_above(source.lines, found.start)  # a secret that begins there goes on in it
     return None if _n_begun_above(above, found.text) else piece
 
 
-def add_yank(yanks: Pieces, source: Source, text: str) -> Pieces:
+def add_yank(yanks: Pieces, source: Source, text: str, clock: int) -> Pieces:
     """
     Return *yanks* with the one of *text* as the last, in place of yanks that say the same; none at
-    all where there is nothing to learn from it.
+    all where there is nothing to learn from it. For *clock* see `read_yank`.
     """
-    if (fresh := read_yank(source, text)) is None:
+    if (fresh := read_yank(source, text, clock)) is None:
         return ()
     return *(piece for piece in yanks if similarity(text, piece.text) < SAME), fresh
 
@@ -283,8 +285,8 @@ def group(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
 def _make_part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Piece]:
     text = "\n".join(lines[n] for n in run)
     start = piece.start + run[0]
-    if own_words := list_words(text):
-        yield replace(piece, start=start, end=start + len(run), text=text, words=own_words)
+    if can_tell(text):
+        yield replace(piece, start=start, end=start + len(run), text=text)
 
 
 @functools.lru_cache(maxsize=2048)  # the lines of the window, and of the pieces next to be chosen
@@ -324,10 +326,10 @@ def _make_piece(
     if any(len(line) > LINE_CHARS for line in lines[start:end]):
         return None
     text = "\n".join(lines[start:end])
-    own_words = list_words(text) if len(text) <= n_chars else frozenset()
-    if not own_words or _n_begun_above(_join_above(lines, start, "\n"), text):
+    is_useful = len(text) <= n_chars and can_tell(text)
+    if not is_useful or _n_begun_above(_join_above(lines, start, "\n"), text):
         return None
-    return Piece(source.uri, source.name, start, end, source.version, text, why, own_words)
+    return Piece(source.uri, source.name, start, end, source.version, text, why)
 
 
 def _join_above(lines: Sequence[str], start: int, end: str = "") -> str:
@@ -344,8 +346,6 @@ _n_begun_above = functools.lru_cache(maxsize=1024)(n_begun_above)
 
 
 @functools.lru_cache(maxsize=1024)  # after an edit most pieces of a file are as they were
-def list_words(text: str) -> frozenset[str]:
-    """Return the words that may be learned from *text*: none where it holds a secret."""
-    if looks_secret(text):
-        return frozenset()
-    return frozenset(map(sys.intern, WORD.findall(text)))  # a name stands in many pieces
+def can_tell(text: str) -> bool:
+    """Return whether there is anything to learn from *text*: it has words, and no secret."""
+    return not looks_secret(text) and WORD.search(text) is not None

@@ -35,7 +35,7 @@ _FILES = 20  # looked at lately: older files add noise and parse time
 # of files among those that are closed: twenty usual ones have a fifth of it
 _CLOSED_CHARS = 2_000_000
 _YANKS = 8  # yanks remembered: an older copy is pasted by now
-_EDITED_LINES = 400  # edited lines remembered per file; their chance has faded by then
+_EDITED_LINES = 400  # edited lines remembered per file; many rings of newer ones by then
 _PASTE_LINES = 64  # of an insertion count as edited: a pasted file was not written here
 _JUMP_LINES = 32  # a cursor that moves further works elsewhere (llama.vim's distance, too)
 
@@ -48,9 +48,11 @@ class Memory:
         self._sources: OrderedDict[str, Source] = OrderedDict()  # looked at last stands last
         self._closed: dict[str, int] = {}  # of these, the characters of those that are not open
         self._edited: dict[str, dict[int, int]] = {}  # uri → line → clock of its last edit
-        self._clock = 0  # counts edited lines: the unit of "lately", the same at any typing speed
+        self._clock = (
+            0  # counts edited lines and copies: the unit of "lately", the same at any typing speed
+        )
         self._at = ("", -1)  # uri and line of the last edit or cursor
-        self._looked: dict[str, int] = {}  # the line of the cursor when it was last in each file
+        self._looked: dict[str, int] = {}  # the line of the last edit or cursor in each file
         self._yanks: tuple[Piece, ...] = ()
         self._queued: dict[str, None] = {}  # files with news since the last update of the ring
         self._n_events = 0
@@ -123,7 +125,8 @@ class Memory:
         self._n_events += 1
         if source is None or len(split(text.strip("\r\n"))) < MIN_LINES:
             return
-        if yanks := add_yank(self._yanks, source, text):
+        if yanks := add_yank(self._yanks, source, text, self._clock + 1):
+            self._clock += 1
             self._yanks = yanks[-_YANKS:]
             self._news(uri)
 
@@ -188,7 +191,7 @@ class Memory:
         sources = tuple(itertools.islice(reversed(self._sources.values()), _FILES))
         return Snapshot(
             self._n_events, self.ring, self._limits, viewport, sources, edited, {**self._looked},
-            self._clock, self._yanks,
+            self._yanks,
         )  # fmt: skip
 
     def accept(self, snapshot: Snapshot, ring: Ring) -> bool:
@@ -245,6 +248,7 @@ class Memory:
         if (uri, first) != self._at or delta:
             self._clock += max(1, min(n_lines, _PASTE_LINES))
         self._at = (uri, first + n_lines - 1)
+        self._looked[uri] = self._at[1]
         marks = self._edited.setdefault(uri, {})
         if delta or len(marks) > _EDITED_LINES:
             moved = {

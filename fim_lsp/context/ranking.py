@@ -1,34 +1,27 @@
 """
-A ranking of pieces by how likely they hold the names typed next. Pure and deterministic.
+A ranking of pieces from new to old, and a choice of the newest that fit. Pure and deterministic.
 
-Theory of operation. The use of context can be counted: of the names in the next line that are
-not in sight, how many does it hold? So each word out of sight has a chance to be needed soon
-(`Interest.chances`), and a set of pieces is worth the sum over the words it holds, each counted
-once. Taking the piece with the most new worth per character, again and again, is within 63 % of
-the best possible set (Nemhauser et al. 1978); near-duplicates exclude themselves, since
-their words are counted already. A piece that shares rare words with the surroundings of the cursor
-(idf-weighted), or lies in a file looked at lately, counts for more.
-
-The weights were fitted on the names needed in the histories of httpx, click and tornado and
-are rounded: recall on click changes by 0.01 at most when any of them is halved or doubled.
+Theory of operation. The user goes on with what was worked on last: lines edited a moment ago, lines
+copied, files looked at last, and there the lines near the cursor. So a character of the newest
+piece is worth 1, and half as much behind each ring of newer ones: what a ring holds is worth less,
+the more was written since, and at some time a change pays (`ring.PRICE`). No piece is chosen for
+its words: a ranking by the names that it shares with the place of the cursor made what people wrote
+next no likelier to a model (benchmarks/HISTORY.md).
 """
 
 from __future__ import annotations
 
-import heapq
-import math
+import itertools
 import sys
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from fim_lsp.context.chunks import (
     HEADING,
     Piece,
-    Why,
     cut_out,
     find_telling,
     group,
@@ -36,47 +29,12 @@ from fim_lsp.context.chunks import (
     overlap,
 )
 
-_EDITED = 1.0  # the strongest signal: 0.45 of all names needed were typed in the last 600 lines
-_EDITED_LINES = 300  # … and its chance fades to a third over this many edited lines
-_SAME_FILE = 0.3  # a word of this file, more so when it is frequent here
-_COMMON = 0.3  # a word of many pieces: the vocabulary of the project
-_COMMON_PIECES = 8  # … counts in full from this many
-_ANY = 0.02  # any other word
-_NEAR_FLOOR = 0.5  # a piece without any word in common with the surroundings counts half of …
-_NEAR = 2.0  # … this much more for one that holds all of them
-_FILE_FADES = 0.93  # per file looked at since
-_TELLS = 0.0005  # worth per character below which a piece is noise, however much room there is
-_POOL = 8  # times the room: a piece that so many others beat by themselves is hardly ever chosen
+_POOL = 5  # times the room: what so much newer text is behind is hardly ever chosen
 _LEAST = 100  # characters of room that are worth a search: three lines
-_SHARE = 1 / 3  # of the ring for one file, however many words it has
+_SHARE = 1 / 3  # of the ring for one file, however much of it is new
 _WHOLE = 1_200  # characters that any file may have: two usual pieces
-_ELSEWHERE = 0.5  # counts a piece far from all lines of its file that were looked at or edited
-_AROUND = 100  # lines around those that are not far
-_YANKED = 3.0  # counts a copy, which is often pasted
 
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The words around the place where the user works."""
-
-    uri: str
-    lines: AbstractSet[str]  # telling ones, in the window
-    seen: AbstractSet[str]  # words in the window: shown anyway
-    near: AbstractSet[str]  # around the cursor and in the imports
-    here: Mapping[str, int]  # in this file, counted
-    ages: Mapping[str, int]  # edited this many edited lines ago
-    files: Mapping[str, int]  # files by uri, 0 for the one looked at last
-    places: Mapping[str, Sequence[int]] = field(default_factory=dict)  # lines looked at or edited
-
-
-class Scored(NamedTuple):
-    """A piece with what does not change while choosing; *density* is an upper bound of its own."""
-
-    density: float  # worth per character when nothing else is shown
-    piece: Piece
-    factor: float  # what each chance in it counts, per character
-    useful: frozenset[str]  # its words with a chance
-    cost: int
+Age = tuple[int, ...]  # smaller is newer
 
 
 def share_of(n_chars: int) -> int:
@@ -84,83 +42,31 @@ def share_of(n_chars: int) -> int:
     return max(_WHOLE, int(n_chars * _SHARE))
 
 
-class Interest:
-    """The worth of words and pieces to a user who works in *surroundings*."""
+class Ranking:
+    """The *candidates* from new to old, for a ring of *n_chars*."""
 
-    def __init__(self, surroundings: Surroundings, candidates: Sequence[Piece]) -> None:
-        self._surroundings = surroundings
-        self._n_with: Counter[str] = Counter()
-        for piece in candidates:
-            self._n_with.update(piece.words)
-        n_pieces = len(candidates) + 1
-        self._near_words = frozenset(surroundings.near & self._n_with.keys())
-        self._near = {word: math.log(n_pieces / self._n_with[word]) for word in self._near_words}
-        self._near_total = sum(self._near.values()) or 1.0
-        self.chances = {w: self._chance(w) for w in self._n_with if w not in surroundings.seen}
-        self._words = frozenset(self.chances)
+    def __init__(
+        self, candidates: Iterable[Piece], age: Callable[[Piece], Age], n_chars: int
+    ) -> None:
+        self.pieces = sorted(candidates, key=age)
+        self._age = age
+        self._n_chars = n_chars
+        self._ages = [*map(age, self.pieces)]
+        self._n_newer = [*itertools.accumulate(self._sizes(), initial=0)]
 
-    def window(self) -> ShownLines:
-        """Return the lines that are shown before anything is chosen."""
-        return ShownLines(self._surroundings.uri, self._surroundings.lines)
+    def worth(self, piece: Piece) -> float:
+        """Return what its characters are worth together."""
+        n_newer = self._n_newer[bisect_left(self._ages, self._age(piece))]
+        share: float = 0.5 ** (n_newer / self._n_chars)
+        return len(piece.text) * share
 
-    def score(self, piece: Piece) -> Scored:
-        """Return the piece with what does not change while choosing."""
-        useful = piece.words & self._words
-        cost = len(piece.text) + len(piece.name) // 2  # half a heading: most pieces share one
-        factor = self._factor(piece) / cost
-        worth = sum(map(self.chances.__getitem__, useful))
-        return Scored(factor * worth, piece, factor, useful, cost)
-
-    def density(self, scored: Scored, counted: AbstractSet[str]) -> float:
-        """Return the chances of the words it adds to the *counted* ones, per character."""
-        return scored.factor * sum(map(self.chances.__getitem__, scored.useful - counted))
-
-    def _factor(self, piece: Piece) -> float:
-        """Return how much more than another this piece is to the point."""
-        shared = piece.words & self._near_words
-        near = sum(map(self._near.__getitem__, shared)) / self._near_total
-        rank = self._surroundings.files.get(piece.uri, len(self._surroundings.files))
-        fade = _YANKED if piece.why is Why.YANKED else _FILE_FADES**rank
-        visited = 1.0 if self._is_visited(piece) else _ELSEWHERE
-        return (_NEAR_FLOOR + _NEAR * near) * fade * visited
-
-    def _is_visited(self, piece: Piece) -> bool:
-        """Return whether the user worked near *piece*, as far as known."""
-        lines = self._surroundings.places.get(piece.uri, ())
-        idx = bisect_left(lines, piece.start - _AROUND)
-        return not lines or (idx < len(lines) and lines[idx] < piece.end + _AROUND)
-
-    def best(self, candidates: Iterable[Piece], n_chars: int) -> list[Scored]:
-        """Return the candidates that may be chosen for so much room, by falling density."""
-        pool = []
-        room = _POOL * n_chars
-        used = Counter[str]()
-        for scored in sorted(map(self.score, candidates), key=lambda scored: -scored.density):
-            uri = scored.piece.uri
-            if used[uri] + scored.cost <= share_of(_POOL * n_chars):
-                used[uri] += scored.cost
-                room -= scored.cost
-                if room < 0:
-                    break
-                pool.append(scored)
-        return pool
-
-    def order(self, piece: Piece) -> tuple[int, str, int]:
-        """
-        Return where *piece* stands, from stable to volatile: files by when they were looked at, the
-        latest last.
-        """
-        ranks = self._surroundings.files
-        return -ranks.get(piece.uri, len(ranks)), piece.name, piece.start
-
-    def _chance(self, word: str) -> float:
-        place = self._surroundings
-        chance = _ANY + _COMMON * min(1.0, self._n_with[word] / _COMMON_PIECES)
-        if word in place.ages:
-            chance += _EDITED * math.exp(-place.ages[word] / _EDITED_LINES)
-        if word in place.here:
-            chance += _SAME_FILE * (1 - 1 / (1 + place.here[word]))
-        return chance
+    def _sizes(self) -> Iterator[int]:
+        """Yield by how much each piece makes older ones older: of a file by what may be shown."""
+        left = defaultdict[str, int](lambda: share_of(self._n_chars))
+        for piece in self.pieces:
+            size = min(len(piece.text), left[piece.uri])
+            left[piece.uri] -= size
+            yield size
 
 
 @dataclass(slots=True)
@@ -175,13 +81,16 @@ class Room:
     _taken: defaultdict[str, list[Piece]] = field(default_factory=lambda: defaultdict(list))
     _used: Counter[str] = field(default_factory=Counter[str])
 
+    def has_share(self, piece: Piece) -> bool:
+        """Return whether the piece fits into the share of its file."""
+        return self._used[piece.uri] + len(piece.text) <= self.file_chars
+
     def share(self, piece: Piece) -> bool:
         """Count the piece in the share of its file, if it fits there."""
-        used = self._used[piece.uri] + len(piece.text)
-        if used > self.file_chars:
-            return False
-        self._used[piece.uri] = used
-        return True
+        has_share = self.has_share(piece)
+        if has_share:
+            self._used[piece.uri] += len(piece.text)
+        return has_share
 
     def take(self, piece: Piece, *, carried: bool) -> bool:
         """Take it if it fits. Sizes are bounds: headings count in full where that is stricter."""
@@ -204,82 +113,80 @@ class Room:
 
 
 class ShownLines:
-    """The contents of the prompt so far: its words, the file of each telling line, their shapes."""
+    """
+    The contents of a prompt so far: the file of each telling line, at first of the *lines* in the
+    window of *uri*; the shapes of lines.
+    """
 
     def __init__(self, uri: str, lines: Iterable[str]) -> None:
-        self.words: set[str] = set()
         self._owners = dict.fromkeys(lines, uri)
         self._shapes: set[str] = set()
         self._pieces: defaultdict[str, list[Piece]] = defaultdict(list)
 
-    def add(self, scored: Scored) -> None:
+    def add(self, piece: Piece) -> None:
         """Show one more."""
-        self.words |= scored.useful
-        self._pieces[scored.piece.uri].append(scored.piece)
-        self._owners.update(dict.fromkeys(find_telling(scored.piece.text), scored.piece.home))
-        self._shapes |= list_shapes(scored.piece.text)
+        self._pieces[piece.uri].append(piece)
+        self._owners.update(dict.fromkeys(find_telling(piece.text), piece.home))
+        self._shapes |= _shapes_of(piece)
 
     def repeats(self, piece: Piece) -> bool:
         """
-        Return whether its telling lines are shown, but for numbers: such as of generated code.
+        Return whether its telling lines are shown, but for numbers, such as of generated code; or
+        all of it, if it has none.
         """
-        lines = list_shapes(piece.text)
-        return bool(lines) and lines <= self._shapes
+        return _shapes_of(piece) <= self._shapes
 
-    def parts(self, piece: Piece) -> list[Piece] | None:
-        """
-        Return the parts of *piece* that are not shown yet, here or from another file; None for all
-        of it.
-        """
+    def parts(self, piece: Piece) -> list[Piece]:
+        """Return the parts of *piece* that are not shown yet, here or from another file."""
         owners = self._owners
         home = piece.home
         doubled = {line for line in find_telling(piece.text) if owners.get(line, home) != home}
         same = self._pieces.get(piece.uri, ())
         others = [other for other in same if piece.end and overlap(piece, other)]
-        return [*cut_out(piece, doubled, others)] if doubled or others else None
+        return [*cut_out(piece, doubled, others)] if doubled or others else [piece]
 
 
 def choose(
-    candidates: Sequence[Scored],
-    interest: Interest,
+    ranking: Ranking,
+    shown: ShownLines,
     kept: Iterable[Piece],
     room: Room,
     carried: AbstractSet[tuple[str, str]],
 ) -> tuple[list[Piece], float]:
     """
-    Fill *room* with the candidates that add most per character to what is *kept*; return them in
-    the order they were chosen, and what they and the kept ones are worth.
+    Fill *room* with the newest pieces that are not *shown* yet, besides what is *kept*; return them
+    in the order they were chosen, and what they and the kept ones are worth.
 
-    *candidates* come by falling density. *carried* are the (uri, text) of pieces whose evaluation
-    would be lost by this change. Lazy greedy: worth only falls as words become known, so an
-    outdated entry of the heap is an upper bound and only the top needs to be computed again. A
-    piece with lines that are shown already is taken without them.
+    *carried* are the (uri, text) of pieces whose evaluation would be lost by this change. A piece
+    with lines that are shown already is taken without them.
     """
-    shown = interest.window()
     worth = 0.0
-    for scored in map(interest.score, kept):
-        if room.share(scored.piece) and not shown.repeats(scored.piece):
-            worth += interest.density(scored, shown.words) * scored.cost
-        shown.add(scored)
-    pool = list(candidates)
-    heap = [(-scored.density, idx) for idx, scored in enumerate(pool)]  # sorted: a heap
+    for piece in kept:
+        if room.share(piece) and not shown.repeats(piece):
+            worth += ranking.worth(piece)
+        shown.add(piece)
     chosen: list[Piece] = []
-    while heap and room.n_chars > _LEAST:
-        _, idx = heapq.heappop(heap)
-        piece = pool[idx].piece
-        if len(piece.text) >= room.n_chars or shown.repeats(piece):  # no heading fits
+    for piece in _pool(ranking.pieces, room):
+        if shown.repeats(piece):
             continue
-        density = interest.density(pool[idx], shown.words)
-        if heap and -density > heap[0][0]:
-            heapq.heappush(heap, (-density, idx))
-        elif density <= _TELLS:
-            break
-        elif (parts := shown.parts(piece)) is not None:
-            for part in map(interest.score, parts):
-                heapq.heappush(heap, (-part.density, len(pool)))
-                pool.append(part)
-        elif room.take(piece, carried=(piece.uri, piece.text) in carried):
-            chosen.append(piece)
-            worth += density * pool[idx].cost
-            shown.add(pool[idx])
+        for part in shown.parts(piece):
+            if room.take(part, carried=(part.uri, part.text) in carried):
+                chosen.append(part)
+                worth += ranking.worth(part)
+                shown.add(part)
     return chosen, worth
+
+
+def _shapes_of(piece: Piece) -> AbstractSet[str]:
+    return list_shapes(piece.text) or {piece.text}
+
+
+def _pool(pieces: Sequence[Piece], room: Room) -> Iterator[Piece]:
+    """Yield the pieces that may fit while there is *room*, without the old ones."""
+    n_left = _POOL * room.n_chars
+    for piece in pieces:
+        if room.n_chars <= _LEAST or n_left < 0:
+            return
+        if len(piece.text) < room.n_chars and room.has_share(piece):
+            n_left -= len(piece.text)
+            yield piece

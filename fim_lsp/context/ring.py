@@ -31,14 +31,13 @@ edit reads the syntax of that file (4 ms per 1,000 lines), the others are rememb
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from fim_lsp.context.chunks import (
-    WORD,
     ContextChunk,
     Piece,
     Read,
@@ -50,13 +49,12 @@ from fim_lsp.context.chunks import (
     overlap,
     select_telling,
 )
-from fim_lsp.context.ranking import Interest, Room, Scored, Surroundings, choose, share_of
-from fim_lsp.documents import LINE_CHARS
+from fim_lsp.context.ranking import Age, Ranking, Room, ShownLines, choose, share_of
 
-PRICE = 0.002
+PRICE = 0.4
 """
-Worth a character must add to be evaluated: the dial between recall of names and upkeep.
-Half of it costs about twice the tokens per typed line for the same recall; twice recalls less.
+Worth a character must add to be evaluated, where one of the newest adds 1: the dial between what is
+new and upkeep. A quarter of it costs a third more tokens where many files are opened.
 """
 
 _CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the ring, besides the last allowed one: each costs 5 ms
@@ -109,24 +107,36 @@ def visible(ring: Ring, bad: Bad) -> tuple[ContextChunk, ...]:
     return ring.chunks[: _first_bad(ring, bad)]
 
 
-def refill(
-    ring: Ring, candidates: Sequence[Piece], interest: Interest, limits: RingLimits, bad: Bad
-) -> Ring:
+class RingScene(NamedTuple):
     """
-    Return the ring after the best change the credit allows; the same one when none pays.
+    What a ring is chosen for: the *ranking* of all pieces that may be shown, in their current
+    version, the telling *lines* of the window of *uri*, and the *files*, the one looked at last
+    first.
+    """
 
-    *candidates* hold the current version of every piece that may be shown.
-    """
+    ranking: Ranking
+    uri: str
+    lines: AbstractSet[str]
+    files: Sequence[str]
+
+    def order(self, piece: Piece) -> tuple[int, str, int]:
+        """
+        Return where *piece* stands, from stable to volatile: files by when they were looked at, the
+        latest last.
+        """
+        rank = self.files.index(piece.uri) if piece.uri in self.files else len(self.files)
+        return -rank, piece.name, piece.start
+
+
+def refill(ring: Ring, scene: RingScene, limits: RingLimits, bad: Bad) -> Ring:
+    """Return the ring after the best change the credit allows; the same one when none pays."""
     last = _first_bad(ring, bad)
     cuts = sorted({int(last * share) for share in _CUTS}, reverse=True)
-    scored = interest.best(candidates, limits.n_chars)
-    changes = [_change(ring, scored, interest, limits, cut) for cut in cuts]
+    changes = [_change(ring, scene, limits, cut) for cut in cuts]
     return max(changes, key=lambda change: change[1])[0]  # the latest cut where they are equal
 
 
-def _change(
-    ring: Ring, scored: Sequence[Scored], interest: Interest, limits: RingLimits, cut: int
-) -> tuple[Ring, float]:
+def _change(ring: Ring, scene: RingScene, limits: RingLimits, cut: int) -> tuple[Ring, float]:
     """Return the ring cut before chunk *cut* and filled up again, and what that is worth."""
     kept = Ring(ring.chunks[:cut])
     old = ring.chunks[cut:]
@@ -135,12 +145,13 @@ def _change(
     share = share_of(limits.n_chars)
     room = Room(n_chars, limits.n_chunks - cut, limits.chunk_lines, ring.credit, share)
     pieces = (piece for chunk in kept.chunks for piece in chunk.pieces)
-    chosen, worth = choose(scored, interest, pieces, room, gone)
-    written = group(sorted(chosen, key=interest.order), limits.chunk_lines)
+    shown = ShownLines(scene.uri, scene.lines)
+    chosen, worth = choose(scene.ranking, shown, pieces, room, gone)
+    written = group(sorted(chosen, key=scene.order), limits.chunk_lines)
     evaluated = sum(chunk.size for chunk in written)
     carried = sum(_count_carried(chunk, gone) for chunk in written)
-    shown = {_key(piece) for chunk in written for piece in chunk.pieces}
-    left = sum(shown.isdisjoint(map(_key, chunk.pieces)) for chunk in old)
+    again = {_key(piece) for chunk in written for piece in chunk.pieces}
+    left = sum(again.isdisjoint(map(_key, chunk.pieces)) for chunk in old)
     credit = ring.credit + evaluated - 2 * carried
     fresh = Ring(kept.chunks + written, credit, ring.evicted + left)
     return fresh, worth - PRICE * evaluated
@@ -166,9 +177,6 @@ _CANDIDATE_CHARS = 2_000_000
 
 _PIECE_COST = 200  # characters that a piece counts besides its own: the work that any piece makes
 
-_NEAR_ABOVE = 20  # lines around the cursor that say what the work is about: the function so far
-_NEAR_BELOW = 10  # … and what comes of it
-
 
 class Viewport(NamedTuple):
     """The window of a prompt: lines [first, last) of a document, the cursor on *line*."""
@@ -189,8 +197,7 @@ class Snapshot:
     viewport: Viewport
     sources: tuple[Source, ...]
     edited: Mapping[str, Mapping[int, int]]  # uri → line → clock
-    looked: Mapping[str, int]  # uri → line of the cursor when it was there last
-    clock: int
+    looked: Mapping[str, int]  # uri → line of the last edit or cursor
     yanks: tuple[Piece, ...]
 
     @property
@@ -198,20 +205,15 @@ class Snapshot:
         """The file that is worked on."""
         return next((s for s in self.sources if s.uri == self.viewport.uri), None)
 
-    @property
-    def near(self) -> frozenset[str]:
-        """The words around the cursor."""
-        line = self.viewport.line
-        lines = self.here.lines if self.here else ()
-        return _find_words(lines[max(0, line - _NEAR_ABOVE) : line + _NEAR_BELOW])
-
 
 def update_ring(snapshot: Snapshot, read: Read) -> Ring:
     """Choose again, as far as the account of the ring allows."""
-    candidates = list(_within(_candidates(snapshot, read), _CANDIDATE_CHARS))
-    interest = Interest(_surroundings(snapshot, read), candidates)
-    bad = judge(snapshot.viewport, snapshot.here)
-    return refill(snapshot.ring, candidates, interest, snapshot.limits, bad)
+    viewport = snapshot.viewport
+    files = [source.uri for source in snapshot.sources]
+    candidates = _within(_candidates(snapshot, read), _CANDIDATE_CHARS)
+    ranking = Ranking(candidates, partial(_age, snapshot, files), snapshot.limits.n_chars)
+    scene = RingScene(ranking, viewport.uri, _window_lines(viewport, snapshot.here), files)
+    return refill(snapshot.ring, scene, snapshot.limits, judge(viewport, snapshot.here))
 
 
 def judge(viewport: Viewport, here: Source | None) -> Bad:
@@ -270,46 +272,15 @@ def _locate_yanks(snapshot: Snapshot) -> Iterator[Piece]:
         yield next((place for place in places if place.fresh), replace(piece, start=0, end=0))
 
 
-def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
-    viewport = snapshot.viewport
-    here = snapshot.here
-    window = here.lines[viewport.first : viewport.last] if here else ()
-    files = {source.uri: rank for rank, source in enumerate(snapshot.sources)}
-    return Surroundings(
-        uri=viewport.uri, lines=_window_lines(viewport, here), seen=_find_words(window),
-        near=snapshot.near, here=_count_words(here, read), ages=_ages(snapshot), files=files,
-        places=_list_marked(snapshot),
-    )  # fmt: skip
-
-
-def _list_marked(snapshot: Snapshot) -> dict[str, list[int]]:
-    """Return the lines of each file that were edited, or that the cursor was on last."""
-    places = {uri: sorted(marks) for uri, marks in snapshot.edited.items()}
-    for uri, line in snapshot.looked.items():
-        places[uri] = sorted((*places.get(uri, ()), line))
-    return places
-
-
-def _ages(snapshot: Snapshot) -> dict[str, int]:
-    """Return each word of an edited line, with how many edited lines ago that was."""
-    ages: dict[str, int] = {}
-    for source in snapshot.sources:
-        marks = snapshot.edited.get(source.uri, {})
-        for line, clock in sorted(marks.items(), key=lambda mark: mark[1]):
-            words = _find_words(source.lines[line : line + 1])
-            ages.update(dict.fromkeys(words, snapshot.clock - clock))
-    return ages
-
-
-def _count_words(here: Source | None, read: Read) -> Counter[str]:
+def _age(snapshot: Snapshot, files: Sequence[str], piece: Piece) -> Age:
     """
-    Count the pieces of the file in which each word stands: reads no text that was read before.
+    Return where *piece* stands from new to old: by its last edit or copy, then by when its file was
+    looked at, then by how far it is from the cursor there.
     """
-    counts: Counter[str] = Counter()
-    for piece in read(here) if here else ():
-        counts.update(piece.words)
-    return counts
-
-
-def _find_words(lines: Iterable[str]) -> frozenset[str]:
-    return frozenset(WORD.findall("".join(line for line in lines if len(line) <= LINE_CHARS)))
+    view = snapshot.viewport
+    marks = snapshot.edited.get(piece.uri, {})
+    edited = max((marks[n] for n in range(piece.start, piece.end) if n in marks), default=-1)
+    rank = files.index(piece.uri) if piece.uri in files else len(files)
+    line = view.line if piece.uri == view.uri else snapshot.looked.get(piece.uri, 0)
+    far = max(piece.start - line, line - piece.end, 0)
+    return -max(edited, piece.copied), rank, far, piece.start

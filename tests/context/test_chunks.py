@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.context.chunks import PIECE_LINES, Piece, Source, Why, group, locate, read_yank
+from fim_lsp.context.chunks import PIECE_LINES, WORD, Piece, Source, Why, group, locate, read_yank
 from fim_lsp.documents import split
 from tests.parsing import read_here
 
@@ -28,9 +28,8 @@ def test_pieces_are_the_lines_of_the_file_each_at_most_once(text: str) -> None:
     assert all(piece.text == "\n".join(lines[piece.start : piece.end]) for piece in pieces)
     assert all(a.end <= b.start for a, b in itertools.pairwise(pieces))
     assert all(0 < piece.n_lines <= PIECE_LINES for piece in pieces)
-    assert {w for p in pieces for w in p.words} == {
-        w for w in ["def", "return", "class", "self", "pass", "import", "os"] if w in text
-    }
+    words = {word for piece in pieces for word in WORD.findall(piece.text)}
+    assert words == {*WORD.findall(text)}
 
 
 def test_a_short_function_is_never_cut() -> None:
@@ -74,23 +73,24 @@ def test_nothing_is_taken_from_the_middle_of_a_secret() -> None:
     hidden = source(f"alpha()\npassword = (\n{value}")
     shown = source(f"alpha()\nname = (\n{value}")
     for text, is_known in ((hidden, False), (shown, True)):
-        assert (read_yank(text, value) is not None) == is_known
+        assert (read_yank(text, value, 0) is not None) == is_known
 
 
 def test_a_yank_is_kept_as_taken_and_found_again_where_it_went() -> None:
     """Its lines are looked up when needed, so it moves with its file, or is pasted elsewhere."""
-    yank = read_yank(source("a\n"), "def one():\n    two()\n    three()\n")
+    yank = read_yank(source("a\n"), "def one():\n    two()\n    three()\n", 7)
     assert yank is not None
     there = locate(
         yank, source("# new\n\ndef one():\n    two()\n    three()\n", "file:///w/b.py", 7)
     )
     assert (there.uri, there.start, there.end, there.fresh) == ("file:///w/b.py", 2, 5, True)
+    assert there.copied == 7
     assert not locate(yank, source("def one():\n    two()\n")).fresh
 
 
 def piece(uri: str, start: int, n_lines: int) -> Piece:
     text = "\n".join(["line"] * n_lines)
-    return Piece(uri, uri, start, start + n_lines, 1, text, Why.OPENED, frozenset({"line"}))
+    return Piece(uri, uri, start, start + n_lines, 1, text, Why.OPENED)
 
 
 def test_neighbours_of_one_file_share_a_heading() -> None:

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fim_lsp.context.chunks import ContextChunk, Piece, Why
-from fim_lsp.context.ranking import Interest, Surroundings
-from fim_lsp.context.ring import Ring, RingLimits, refill, visible
+from fim_lsp.context.ranking import Ranking
+from fim_lsp.context.ring import Ring, RingLimits, RingScene, refill, visible
 
 LIMITS = RingLimits(n_chunks=4, chunk_lines=25, n_chars=1200)  # two and a half pieces
 
 
 def piece(uri: str, start: int, words: list[str]) -> Piece:
     text = "\n".join(f"    {word} = {word}({start})" for word in words)
-    return Piece(uri, uri, start, start + len(words), 1, text, Why.OPENED, frozenset(words))
+    return Piece(uri, uri, start, start + len(words), 1, text, Why.OPENED)
 
 
-def surroundings(
-    near: set[str], files: list[str], ages: dict[str, int] | None = None
-) -> Surroundings:
-    ranks = {uri: rank for rank, uri in enumerate(files)}
-    return Surroundings(
-        "", frozenset(), frozenset({"seen"}), frozenset(near), {}, ages or {}, ranks
-    )
+def scene(
+    pieces: list[Piece], files: Sequence[str], edited: Sequence[Piece] = (), n_chars: int = 1200
+) -> RingScene:
+    """Return what a ring is chosen for where *edited* were edited in this order."""
+
+    def age(piece: Piece) -> tuple[int, int, int]:
+        clock = edited.index(piece) if piece in edited else -1
+        return -clock, files.index(piece.uri), piece.start
+
+    return RingScene(Ranking(pieces, age, n_chars), "", frozenset(), files)
 
 
 FILES = ["a", "b", "c", "d"]
@@ -38,10 +42,9 @@ POOL = [
 ]
 TURNS = st.lists(
     st.tuples(
-        st.sets(st.sampled_from(WORDS), max_size=6),
         st.permutations(FILES),
         st.sets(st.sampled_from(range(len(POOL))), max_size=4),
-        st.dictionaries(st.sampled_from(WORDS), st.integers(0, 500), max_size=10),
+        st.lists(st.sampled_from(POOL), max_size=10, unique=True),
     ),
     max_size=12,
 )
@@ -53,13 +56,11 @@ def test_all_that_is_evaluated_is_at_most_twice_what_is_admitted(turns: list) ->
     ring = Ring()
     admitted = 0
     carried = 0
-    for near, files, bad_ones, ages in turns:
+    for files, bad_ones, edited in turns:
         bad_pieces = {POOL[n] for n in bad_ones}
         bad = lambda chunk, gone=bad_pieces: any(p in gone for p in chunk.pieces)  # noqa: E731
         candidates = [p for p in POOL if p not in bad_pieces]
-        fresh = refill(
-            ring, candidates, Interest(surroundings(near, files, ages), candidates), LIMITS, bad
-        )
+        fresh = refill(ring, scene(candidates, files, edited), LIMITS, bad)
         same = 0
         while (
             same < min(len(ring.chunks), len(fresh.chunks))
@@ -85,15 +86,12 @@ def test_all_that_is_evaluated_is_at_most_twice_what_is_admitted(turns: list) ->
 @given(TURNS)
 @settings(max_examples=30)
 def test_the_same_history_gives_the_same_ring(turns: list) -> None:
-    """No randomness, no order of sets: same events, same prompt."""
+    """No randomness, no order in which pieces come: same events, same prompt."""
     rings = []
     for order in (1, -1):
         ring = Ring()
-        for near, files, _, ages in turns:
-            place = surroundings(
-                set(sorted(near)[::order]), files, dict(sorted(ages.items())[::order])
-            )
-            ring = refill(ring, POOL, Interest(place, POOL), LIMITS, lambda _: False)
+        for files, _, edited in turns:
+            ring = refill(ring, scene(POOL[::order], files, edited), LIMITS, lambda _: False)
         rings.append(ring)
     assert rings[0] == rings[1]
 
@@ -107,38 +105,34 @@ def test_what_is_bad_hides_what_stands_behind_it_and_nothing_else() -> None:
 
 def test_without_news_the_ring_comes_to_rest() -> None:
     """Turns at the same place stop changing it, so the cache stays hot."""
-    interest = Interest(surroundings({"word1"}, FILES), POOL)
     rings = [Ring()]
     for _ in range(6):
-        rings.append(refill(rings[-1], POOL, interest, LIMITS, lambda _: False))
+        rings.append(refill(rings[-1], scene(POOL, FILES), LIMITS, lambda _: False))
     assert rings[-1].chunks
     assert rings[-1] == rings[-2]
 
 
-def test_the_front_is_evicted_in_bulk_when_interest_moves() -> None:
+def test_the_front_is_evicted_in_bulk_once_others_are_newer() -> None:
     """Old chunks leave together once enough was admitted to pay for it."""
 
     def words(prefix: str) -> list[str]:
         return [f"{prefix}{n}" for n in range(8)]
 
     old = [piece("a", n * 10, words(f"old{n}_")) for n in range(4)]
-    new = [piece("b", n * 10, words(f"new{n}_")) for n in range(4)]
-    ages = {word: 0 for p in new for word in p.words}
-    ring = refill(Ring(), old, Interest(surroundings(set(), ["a"]), old), LIMITS, lambda _: False)
-    full = refill(
-        ring, old + new, Interest(surroundings(set(), ["b", "a"], ages), old + new), LIMITS,
-        lambda _: False,
-    )  # fmt: skip
+    new = [piece(uri, n * 10, words(f"{uri}{n}_")) for uri in "bc" for n in range(4)]
+    ring = refill(Ring(), scene(old, ["a"]), LIMITS, lambda _: False)
+    full = refill(ring, scene(old + new, ["c", "b", "a"], new), LIMITS, lambda _: False)
     assert {chunk.uri for chunk in ring.chunks} == {"a"}
-    assert "b" in {chunk.uri for chunk in full.chunks}
+    assert {chunk.uri for chunk in full.chunks} & {"b", "c"}
     assert full.evicted > 0
 
 
 def test_pieces_that_do_not_fill_their_chunks_count_as_the_chunks_they_make() -> None:
     """Two pieces of eight lines go into a chunk of 20, so four of them fill two chunks, not five."""
     news = [piece("a", at * 8, [f"name{at}{n}" for n in range(8)]) for at in range(9)]
-    interest = Interest(surroundings({"name11"}, FILES, dict.fromkeys(news[3].words, 1)), news)
-    ring = refill(Ring(), news, interest, RingLimits(2, 20, 100_000), lambda _: False)
+    ring = refill(
+        Ring(), scene(news, FILES, n_chars=100_000), RingLimits(2, 20, 100_000), lambda _: False
+    )
     assert [len(chunk.pieces) for chunk in ring.chunks] == [2, 2]
 
 

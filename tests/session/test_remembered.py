@@ -34,7 +34,7 @@ def uri(name: str) -> str:
 
 def chunk(name: str, *, fresh: bool = True) -> ContextChunk:
     text = f"def {name[0]}():\n    pass"
-    return ContextChunk((Piece(uri(name), name, 0, 2, 1, text, Why.OPENED, frozenset(), fresh),))
+    return ContextChunk((Piece(uri(name), name, 0, 2, 1, text, Why.OPENED, fresh=fresh),))
 
 
 @pytest.fixture
