@@ -50,7 +50,7 @@ class Ranking:
     ) -> None:
         self.pieces = sorted(candidates, key=age)
         self._age = age
-        self._n_chars = n_chars
+        self._n_chars = max(1, n_chars)  # no room: nothing is worth a change
         self._ages = [*map(age, self.pieces)]
         self._n_newer = [*itertools.accumulate(self._sizes(), initial=0)]
 

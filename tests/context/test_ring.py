@@ -112,6 +112,14 @@ def test_without_news_the_ring_comes_to_rest() -> None:
     assert rings[-1] == rings[-2]
 
 
+def test_a_ring_without_room_is_filled_with_nothing() -> None:
+    """Such as that of a model of a small context, behind one of a large."""
+    full = refill(Ring(), scene(POOL, FILES), LIMITS, lambda _: False)
+    for ring in (Ring(), full):
+        left = refill(ring, scene(POOL, FILES, n_chars=0), RingLimits(4, 25, 0), lambda _: False)
+        assert {*left.chunks} <= {*ring.chunks}
+
+
 def test_the_front_is_evicted_in_bulk_once_others_are_newer() -> None:
     """Old chunks leave together once enough was admitted to pay for it."""
 
