@@ -130,7 +130,7 @@ class RingScene(NamedTuple):
 
 def refill(ring: Ring, scene: RingScene, limits: RingLimits, bad: Bad) -> Ring:
     """Return the ring after the best change the credit allows; the same one when none pays."""
-    last = _first_bad(ring, bad)
+    last = min(_first_bad(ring, bad), limits.n_chunks)
     cuts = sorted({int(last * share) for share in _CUTS}, reverse=True)
     changes = [_change(ring, scene, limits, cut) for cut in cuts]
     return max(changes, key=lambda change: change[1])[0]  # the latest cut where they are equal

@@ -88,12 +88,13 @@ def chunks_for_window(chunks: Chunks, path: str, shown: Window) -> Chunks:
     return chunks
 
 
-def before_withdrawn(frame: Frame, shows: Callable[[str], bool]) -> Frame:
+def before_withdrawn(frame: Frame, shows: Callable[[str], bool], n_chunks: int) -> Frame:
     """
-    Return *frame* with its chunks before the first that must not be shown; the same where all may
-    be.
+    Return *frame* with its chunks before the first that must not be shown, *n_chunks* at most; the
+    same where all may be.
     """
-    shown = itertools.takewhile(lambda chunk: shows(chunk.name), frame.header.chunks)
+    first = frame.header.chunks[:n_chunks]
+    shown = itertools.takewhile(lambda chunk: shows(chunk.name), first)
     return frame.with_chunks(tuple(shown))
 
 

@@ -39,12 +39,14 @@ MORE = 1.5
 class Terms(NamedTuple):
     """
     What one choice of a frame is made by, all of one moment: the *budget* of its window, of that
-    the *first_share* for a first look at a place, and the *most* tokens to evaluate for it.
+    the *first_share* for a first look at a place, the *most* tokens to evaluate for it, and how
+    many chunks the user allows.
     """
 
     budget: window.Budget
     first_share: float
     most: int
+    n_chunks: int
 
 
 class Framing:
@@ -90,7 +92,7 @@ class Framing:
         terms = self._prepare(doc)
 
         def ring(shown: Window) -> Chunks:
-            return doc.workspace.chunks(doc.viewport(shown))
+            return doc.workspace.chunks(doc.viewport(shown), terms.n_chunks)
 
         return doc.view.ladder.climb(place, terms.budget, terms.first_share, ring)
 
@@ -138,12 +140,13 @@ class Framing:
         the terms for another one.
         """
         state = self._fit(doc)
-        doc.view.ladder.cut_withdrawn(doc.workspace.shows)
+        n_chunks = doc.workspace.settings(self._lane.connection.config).ring.chunks
+        doc.view.ladder.cut_withdrawn(doc.workspace.shows, n_chunks)
         budget = self._budget(doc, state)
         n_first = window.first_tokens(state.prefill_per_s, by_hand=by_hand)
         n_chars = n_first * state.chars_per_token
         share = min(1.0, n_chars / max(1, budget.prefix + budget.suffix))
-        return Terms(budget, share, COLD + n_first)
+        return Terms(budget, share, COLD + n_first, n_chunks)
 
     def _fit(self, doc: OpenDocument) -> State:
         """Have the frames of *doc* show as much as the server of now takes; return its state."""
@@ -166,7 +169,8 @@ def quick_frames(doc: OpenDocument, place: TextPlace, terms: Terms) -> list[Fram
         window.place_window(*place, terms.budget, old, terms.first_share)
         for old in (*(frame.window for frame in at_hand), None)
     )
-    runs = dict.fromkeys([doc.workspace.evaluated, *(f.header.chunks for f in at_hand)])
+    evaluated = doc.workspace.evaluated[: terms.n_chunks]
+    runs = dict.fromkeys([evaluated, *(f.header.chunks for f in at_hand)])
     made = (
         Frame(doc.view.ladder.header(chunks_for_window(run, doc.file.path, shown)), shown)
         for shown in windows

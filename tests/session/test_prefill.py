@@ -54,6 +54,28 @@ async def test_the_ring_has_the_size_of_the_settings(open_session: OpenSession) 
     assert (limits.n_chunks, limits.chunk_lines) == (7, 32)
 
 
+@pytest.mark.parametrize("n_chunks", [0, 1])
+async def test_a_smaller_ring_counts_at_once(open_session: OpenSession, n_chunks: int) -> None:
+    """The next prompt has no more chunks than the settings of now say, nor has what is evaluated ahead."""
+    backend = FakeBackend()
+    session = open_session(backend=backend)
+    Typist(session, SECOND, f"{ROOT}/app/till.py")
+    typist = Typist(session, CODE)
+    await typist.ask()
+    await session.wait_idle()
+    typist.type("\n")
+    await typist.ask()
+    assert len(backend.seen[-1].prompt.chunks) > 1
+    session.configure(replace(QUICK, ring=RingConfig(chunks=n_chunks)))
+    for key in ("x", "\n"):
+        before = len(backend.warmed)
+        typist.type(key)
+        await typist.ask(invoked=True)
+        await session.wait_idle()
+        shown = [backend.seen[-1].prompt, *backend.warmed[before:]]
+        assert max(len(prompt.chunks) for prompt in shown) == n_chunks
+
+
 async def test_a_file_that_is_judged_late_is_evaluated_ahead_all_the_same(
     open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,9 +137,9 @@ class FrameLadder:
         """Move the windows with an *edit* above them."""
         self._change(lambda frame: frames.move(frame, edit))
 
-    def cut_withdrawn(self, shows: Callable[[str], bool]) -> None:
-        """Show no chunk of a file that is gone, or private now."""
-        self._change(lambda frame: frames.before_withdrawn(frame, shows))
+    def cut_withdrawn(self, shows: Callable[[str], bool], n_chunks: int) -> None:
+        """Show no chunk of a file that is gone, or private now, and no more than so many."""
+        self._change(lambda frame: frames.before_withdrawn(frame, shows, n_chunks))
 
     def _change(self, change: Callable[[Frame], Frame | None]) -> None:
         self.current = self.current and change(self.current)

@@ -88,9 +88,13 @@ class Workspace:
         """Return whether what is remembered of this file is judged by the rules of now."""
         return uri not in self._unjudged
 
-    def chunks(self, viewport: Viewport) -> tuple[Chunk, ...]:
-        """Return the chunks to show with a window: none of a file with a secret in its name."""
-        judged = takewhile(lambda chunk: self.may_show(chunk.uri), self.memory.visible(viewport))
+    def chunks(self, viewport: Viewport, n_most: int) -> tuple[Chunk, ...]:
+        """
+        Return the chunks to show with a window, *n_most* of them: none of a file with a secret in
+        its name.
+        """
+        first = self.memory.visible(viewport)[:n_most]
+        judged = takewhile(lambda chunk: self.may_show(chunk.uri), first)
         visible = [chunk for chunk in judged if scrub_name(chunk.name) == chunk.name]
         self._shown.update((chunk.name, chunk.uri) for chunk in visible)
         return tuple(Chunk(chunk.name, chunk.text) for chunk in visible)
