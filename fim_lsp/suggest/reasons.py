@@ -100,26 +100,27 @@ class End(NamedTuple):
         return self.told or self.outcome.words.format(self.rule)
 
 
-# Ends of a request while typing that one by hand may not come to.
-BY_HAND = frozenset({
-    Outcome.OFF, Outcome.NOT_SURE, Outcome.IN_COMMENT, Outcome.IN_STRING, Outcome.INSIDE_WORD,
-    Outcome.IN_PROMPT, Outcome.NOT_NOW, Outcome.BEFORE_CODE, Outcome.AFTER_DELETION,
-    Outcome.PARSES, Outcome.TOO_LATE, Outcome.LOCAL, Outcome.SLOW, Outcome.TOO_SHORT,
-    Outcome.UNASKED,
+# Ends after which the user is told to ask by hand.
+ENDS_ONLY_WHILE_TYPING = frozenset({
+    Outcome.OFF, Outcome.DISABLED, Outcome.IN_PROMPT, Outcome.NOT_NOW, Outcome.AFTER_DELETION,
+    Outcome.IN_COMMENT, Outcome.IN_STRING, Outcome.INSIDE_WORD, Outcome.BEFORE_CODE,
+    Outcome.BEFORE_BODY, Outcome.EMPTY_TEXT,
+    Outcome.NOT_SURE, Outcome.PARSES, Outcome.TOO_LATE, Outcome.LOCAL, Outcome.SLOW,
+    Outcome.TOO_SHORT, Outcome.UNASKED,
 })  # fmt: skip
+_KEYS = tuple(each.partition("{}")[0] for each in ENDS_ONLY_WHILE_TYPING)  # without their rules
 
 
 def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
     """
     Return what a request got, or that it got nothing, *why* (`End.words`), and whether to ask by
-    hand. *outcome* is its name in `fim/stats`.
+    hand. *outcome* is its name in `fim/stats` (`End.key`).
     """
     if text:
         line = " ⏎ ".join(map(str.strip, text.splitlines())).strip()
         return f"{'By hand' if by_hand else 'While you type'} {line!r}, by {why}"
-    if by_hand:
-        return f"No suggestion by hand: {why}."
-    return f"No suggestion while you type: {why}.{' Ask by hand.' if outcome in BY_HAND else ''}"
+    advice = " Ask by hand." if outcome.startswith(_KEYS) and not by_hand else ""
+    return f"No suggestion {'by hand' if by_hand else 'while you type'}: {why}.{advice}"
 
 
 def notice(backend: Mapping[str, Any]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.suggest.reasons import TOY, notice, report
+from fim_lsp.suggest.reasons import ENDS_ONLY_WHILE_TYPING, TOY, Outcome, notice, report
 
 READY = {
     "state": "ready", "ready": True, "kind": "llama-server", "model": "qwen.gguf",
     "url": "http://127.0.0.1:8080",
 }  # fmt: skip
+ADVISED = "No suggestion while you type: because. Ask by hand."
 DOWN = {"state": "down", "message": "nothing answers at http://127.0.0.1:8080"}
 
 
@@ -37,11 +38,22 @@ def test_what_else_is_to_be_known(backend: dict[str, object], words: str) -> Non
         ("me)", "backend", False, "While you type 'me)', by because"),
         ("me)", "backend", True, "By hand 'me)', by because"),
         ("\n    a = 1\n    b", "backend", True, "By hand '⏎ a = 1 ⏎ b', by because"),
-        ("", "not sure", False, "No suggestion while you type: because. Ask by hand."),
+        ("", "not sure", False, ADVISED),
         ("", "not sure", True, "No suggestion by hand: because."),
         ("", "superseded", False, "No suggestion while you type: because."),
+        ("", "fim.completion.disabledFor names python", False, ADVISED),
+        ("", "in an empty text", False, ADVISED),
+        ("", "before the body of a block", False, ADVISED),
+        ("", "private: slow", False, "No suggestion while you type: because."),
     ],
 )
 def test_what_a_request_got(text: str, outcome: str, by_hand: bool, words: str) -> None:
     """Asking by hand is advised where it may help, and was not done."""
     assert report(text, outcome, "because", by_hand=by_hand) == words
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_asking_by_hand_is_advised_after_these_ends(outcome: Outcome) -> None:
+    """Also where the name in `fim/stats` has the rule; and after no end whose name begins alike."""
+    said = report("", outcome.value.format("late"), "because", by_hand=False)
+    assert (said == ADVISED) == (outcome in ENDS_ONLY_WHILE_TYPING)

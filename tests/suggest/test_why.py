@@ -13,7 +13,7 @@ from fim_lsp.documents import Position, open_document
 from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest import why
 from fim_lsp.suggest.cursor import Candidate, FilterCut
-from fim_lsp.suggest.reasons import End, Outcome
+from fim_lsp.suggest.reasons import ENDS_ONLY_WHILE_TYPING, End, Outcome
 from fim_lsp.suggest.request import MENU, CompletionRequest, request_at
 from server_bridge.protocol import BackendError, BackendTimeout, Health, State
 from tests.test_tidy import parsed
@@ -52,6 +52,9 @@ def request(
         (request("# a\n", quiet_in=("comment",)), None, False, False, Outcome.IN_COMMENT, None),
         (request("# a\n", quiet_in=()), None, False, False, Outcome.BEFORE_CODE, None),
         (request(" \n\n"), None, False, False, Outcome.EMPTY_TEXT, None),
+        (request("ab\n"), None, False, False, Outcome.INSIDE_WORD, None),
+        (request(":\n  a\n"), None, False, False, Outcome.BEFORE_BODY, None),
+        (request("'a'\n", quiet_in=("string",)), None, False, False, Outcome.IN_STRING, None),
     ],
 )  # fmt: skip
 def test_the_first_rule_that_holds_says_why(
@@ -63,6 +66,8 @@ def test_the_first_rule_that_holds_says_why(
         one = dataclasses.replace(asked, invoked=invoked)
         end = why.why_none(one, refusal, is_snoozed=is_snoozed, deleted=deleted)
         assert end == (End(expected) if isinstance(expected, Outcome) else expected)
+        if end is not None and by_hand is None:
+            assert end.outcome in ENDS_ONLY_WHILE_TYPING, "the user is not told to ask by hand"
 
 
 def left(*cuts: str) -> Candidate:
