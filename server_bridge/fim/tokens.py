@@ -136,7 +136,7 @@ def is_base_model(model: str) -> bool:
 
 
 def _is_named(family: Family, model: str) -> bool:
-    return re.compile(family.models, re.IGNORECASE).search(model) is not None
+    return bool(family.models and re.compile(family.models, re.IGNORECASE).search(model))
 
 
 def specials(

@@ -8,9 +8,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from server_bridge.fim import tokens
 from server_bridge.fim.layout import neutral, render
 from server_bridge.fim.reading import read
-from server_bridge.fim.tokens import FAMILIES, PLAIN_HEAD, Family, find_by_model, find_by_name
+from server_bridge.fim.tokens import (
+    FAMILIES,
+    PLAIN,
+    PLAIN_HEAD,
+    Family,
+    families,
+    find_by_model,
+    find_by_name,
+)
 from server_bridge.protocol import Chunk, Prompt
 from tests.server_bridge.fim.controls import CONTROLS, OTHERS
 from tests.server_bridge.fim.templates import NO_ROW, PROMPT, TEMPLATES
@@ -66,6 +75,30 @@ def test_the_name_of_a_model_tells_its_family(model: str, family: str | None) ->
     assert (found and found.name) == family
 
 
+@pytest.mark.parametrize(("model", "family"), NAMES.items())
+def test_a_family_without_names_has_no_models(
+    model: str, family: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it stands, and though an empty pattern is in every text."""
+    monkeypatch.setattr(tokens, "FAMILIES", (PLAIN, PLAIN._replace(alike=True), *FAMILIES))
+    found = find_by_model(model)
+    assert (found and found.name) == family
+    assert [each.alike for each in families(model) if each.name == PLAIN.name] == [False]
+
+
+@pytest.mark.parametrize(("model", "name"), [row for row in NAMES.items() if row[1]])
+def test_each_family_is_chosen_for_its_models(model: str, name: str) -> None:
+    """By a server that has its tokens and no others, the first of `families` is taken whose tokens it has."""
+    family = find_by_name(name)
+    assert family is not None
+    own = set(family.spellings)
+    first = next(each.name for each in families(model) if own.issuperset(each.spellings))
+    assert first == name, (
+        f"families.toml: put {name} above {first}; of two with the same tokens, the upper one "
+        f"has `alike = true`"
+    )
+
+
 @given(st.sampled_from(FAMILIES), TEXTS, TEXTS, TEXTS, TEXTS)
 def test_no_text_becomes_a_special_token(family, chunk, prefix, suffix, middle) -> None:
     """Whatever a user's files hold, the prompt has exactly the control tokens that we put there."""
@@ -90,7 +123,7 @@ def test_each_family_has_a_row(table: Collection[str | None], file: str) -> None
 
 def test_each_control_token_is_broken_wherever_it_stands() -> None:
     """In the repository's name, in names and texts of files, and in what is typed."""
-    for name, token in [(name, token) for name, tokens in CONTROLS.items() for token in tokens]:
+    for name, token in [(name, token) for name, row in CONTROLS.items() for token in row]:
         evil = Prompt(token, (Chunk(token, token),) * 2, token, token, token, token)
         n_ours = written(PROMPT, name).count(token)
         assert written(evil, name).count(token) == n_ours, (name, token)
