@@ -196,7 +196,7 @@ def test_a_file_has_the_name_of_what_it_holds() -> None:
 
 
 # What a reader pays. The exceptions below are older than the rules: each may only become smaller, and then goes.
-MOST_STATEMENTS = 23790  # of the product: what this round added; falls with what is removed
+MOST_STATEMENTS = 23792  # of the product: what this round added; falls with what is removed
 MOST_SETTINGS = 37
 MOST_LINES_OF_A_FUNCTION = 40  # without its docstring
 LONG_FUNCTIONS = {
