@@ -65,9 +65,12 @@ ENDS = (*CONTROLS[:3], *_TABLE["ends"])
 
 def _family(name: str, row: Mapping[str, Any]) -> Family:
     """Return a row of the table; a model whose row names no files was never trained on several."""
-    own = "|".join(_TABLE["patterns"][word] for word in row.get("controls", "").split())
     head = {} if "file" in row else {"head": PLAIN_HEAD}
-    return Family(name, **{**head, **row, "controls": own})
+    try:
+        own = "|".join(_TABLE["patterns"][word] for word in row.get("controls", "").split())
+        return Family(name, **{**head, **row, "controls": own})
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"families.toml, [families.{name}]: {error!r}") from None
 
 
 FAMILIES = tuple(_family(name, row) for name, row in _TABLE["families"].items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 import pytest
@@ -99,13 +100,28 @@ def test_each_family_is_chosen_for_its_models(model: str, name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("row", "error"),
+    [
+        ({"sufix": "<b>"}, "unexpected keyword argument 'sufix'"),
+        ({}, "missing 1 required positional argument: 'suffix'"),
+        ({"suffix": "<b>", "controls": "starcoder gema"}, "KeyError('gema')"),
+    ],
+)
+def test_a_wrong_row_is_named(row: dict[str, str], error: str) -> None:
+    """A field or a pattern that there is not, and a token that is missing."""
+    with pytest.raises(ValueError, match=re.escape("[families.new]: ")) as raised:
+        tokens._family("new", {"prefix": "<a>", "middle": "<c>", **row})
+    assert error in str(raised.value)
+
+
 @given(st.sampled_from(FAMILIES), TEXTS, TEXTS, TEXTS, TEXTS)
 def test_no_text_becomes_a_special_token(family, chunk, prefix, suffix, middle) -> None:
     """Whatever a user's files hold, the prompt has exactly the control tokens that we put there."""
     evil = Prompt("repo", (Chunk("a.py", chunk), Chunk("b.py", "")), "c.py", prefix, suffix, middle)
     whole = written(evil, family.name)
     plain = written(PROMPT, family.name)
-    for token in (*family.spellings, *CONTROLS[family.name], *OTHERS):
+    for token in (*family.spellings, *CONTROLS.get(family.name, ()), *OTHERS):
         assert whole.count(token.lstrip("▁")) == plain.count(token.lstrip("▁"))
 
 
