@@ -561,13 +561,24 @@ def test_a_file_whose_disk_hangs_is_read_by_one_thread(home: Path, monkeypatch: 
 def test_the_page_on_settings_is_in_step() -> None:
     """docs/configuration.md is what scripts/tools/make-config-docs makes now."""
     rendered = runpy.run_path(str(ROOT / "scripts/tools/make-config-docs"))["rendered"]()
-    assert (ROOT / "docs/configuration.md").read_text("utf-8") == rendered
+    page = (ROOT / "docs/configuration.md").read_text("utf-8")
+    assert page == rendered, "run sh scripts/docs"
 
 
 def test_the_settings_of_the_extension_are_in_step() -> None:
     """editors/vscode/package.json is what scripts/tools/make-vscode-settings makes now."""
     made = runpy.run_path(str(ROOT / "scripts/tools/make-vscode-settings"))["manifest"]()
-    assert (ROOT / "editors/vscode/package.json").read_text("utf-8") == made
+    manifest = (ROOT / "editors/vscode/package.json").read_text("utf-8")
+    assert manifest == made, "run sh scripts/docs"
+
+
+@pytest.mark.parametrize("script", ["make-config-docs", "make-vscode-settings"])
+@pytest.mark.parametrize("key", ["newest", "completion.newest", "suggestions.newest"])
+def test_a_setting_without_words_is_named(script: str, key: str) -> None:
+    """Who adds one writes in docs.toml what it is for."""
+    made = runpy.run_path(str(ROOT / "scripts/tools" / script))
+    with pytest.raises(SystemExit, match=f"docs.toml has no words for {key}$"):
+        made["words"](key)
 
 
 def test_a_workspace_of_vs_code_cannot_loosen_what_protects() -> None:
