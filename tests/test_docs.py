@@ -78,8 +78,10 @@ def test_the_page_of_suggestions_lists_the_filters() -> None:
     page = (ROOT / "docs/suggestions.md").read_text("utf-8")
     rows = re.findall(r"^\| (`\w+`.*?) \|", page.partition("| filter |")[2], re.MULTILINE)
     listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
-    n_filters = len(MEANT + LEFT)
-    assert listed[:n_filters] == [each.__name__ for each in MEANT + LEFT]
+    names = [each.__name__ for each in MEANT + LEFT]
+    assert listed[: len(names)] == names, (
+        "docs/suggestions.md: the table lists the filters in the order of MEANT and LEFT"
+    )
 
 
 def test_the_pages_list_what_a_client_can_ask_and_a_model_can_be() -> None:
