@@ -215,7 +215,7 @@ LONG_FILES = {
     "fim_lsp.session.completer": 338,
     "fim_lsp.session.persistence": 321,
     "fim_lsp.session.session": 320,
-    "fim_lsp.session.state.workspaces": 321,
+    "fim_lsp.session.state.workspaces": 320,
     "fim_lsp.settings.merge": 350,
     "server_bridge.http.client": 356,
     "server_bridge.llama.backend": 375,

@@ -57,8 +57,7 @@ class Ranking:
     def worth(self, piece: Piece) -> float:
         """Return what its characters are worth together."""
         n_newer = self._n_newer[bisect_left(self._ages, self._age(piece))]
-        share: float = 0.5 ** (n_newer / self._n_chars)
-        return len(piece.text) * share
+        return float(len(piece.text) * 0.5 ** (n_newer / self._n_chars))
 
     def _sizes(self) -> Iterator[int]:
         """Yield by how much each piece makes older ones older: of a file by what may be shown."""
@@ -87,8 +86,7 @@ class Room:
 
     def share(self, piece: Piece) -> bool:
         """Count the piece in the share of its file, if it fits there."""
-        has_share = self.has_share(piece)
-        if has_share:
+        if has_share := self.has_share(piece):
             self._used[piece.uri] += len(piece.text)
         return has_share
 
@@ -101,9 +99,8 @@ class Room:
         n_fresh = len(group(together, self.chunk_lines)) - len(group(mine, self.chunk_lines))
         size = text + heading * n_fresh
         credit = self.credit + (-(text + heading) if carried else text)
-        if size > self.n_chars or n_fresh > self.n_chunks or (carried and credit < 0):
-            return False
-        if not self.share(piece):
+        is_too_much = size > self.n_chars or n_fresh > self.n_chunks or (carried and credit < 0)
+        if is_too_much or not self.share(piece):
             return False
         self._taken[piece.uri] = together
         self.n_chars -= size

@@ -208,12 +208,12 @@ class Snapshot:
 
 def update_ring(snapshot: Snapshot, read: Read) -> Ring:
     """Choose again, as far as the account of the ring allows."""
-    viewport = snapshot.viewport
     files = [source.uri for source in snapshot.sources]
     candidates = _within(_candidates(snapshot, read), _CANDIDATE_CHARS)
     ranking = Ranking(candidates, partial(_age, snapshot, files), snapshot.limits.n_chars)
-    scene = RingScene(ranking, viewport.uri, _window_lines(viewport, snapshot.here), files)
-    return refill(snapshot.ring, scene, snapshot.limits, judge(viewport, snapshot.here))
+    lines = _window_lines(snapshot.viewport, snapshot.here)
+    scene = RingScene(ranking, snapshot.viewport.uri, lines, files)
+    return refill(snapshot.ring, scene, snapshot.limits, judge(snapshot.viewport, snapshot.here))
 
 
 def judge(viewport: Viewport, here: Source | None) -> Bad:
@@ -282,5 +282,9 @@ def _age(snapshot: Snapshot, files: Sequence[str], piece: Piece) -> Age:
     edited = max((marks[n] for n in range(piece.start, piece.end) if n in marks), default=-1)
     rank = files.index(piece.uri) if piece.uri in files else len(files)
     line = view.line if piece.uri == view.uri else snapshot.looked.get(piece.uri, 0)
-    far = max(piece.start - line, line - piece.end, 0)
-    return -max(edited, piece.copied), rank, far, piece.start
+    return (
+        -max(edited, piece.copied),
+        rank,
+        max(piece.start - line, line - piece.end, 0),
+        piece.start,
+    )

@@ -92,7 +92,7 @@ class Framing:
         terms = self._prepare(doc)
 
         def ring(shown: Window) -> Chunks:
-            return doc.workspace.chunks(doc.viewport(shown), terms.n_chunks)
+            return doc.workspace.chunks(doc.viewport(shown), self._lane.connection.config)
 
         return doc.view.ladder.climb(place, terms.budget, terms.first_share, ring)
 
@@ -144,8 +144,7 @@ class Framing:
         doc.view.ladder.cut_withdrawn(doc.workspace.shows, n_chunks)
         budget = self._budget(doc, state)
         n_first = window.first_tokens(state.prefill_per_s, by_hand=by_hand)
-        n_chars = n_first * state.chars_per_token
-        share = min(1.0, n_chars / max(1, budget.prefix + budget.suffix))
+        share = min(1.0, n_first * state.chars_per_token / max(1, budget.prefix + budget.suffix))
         return Terms(budget, share, COLD + n_first, n_chunks)
 
     def _fit(self, doc: OpenDocument) -> State:
@@ -169,12 +168,11 @@ def quick_frames(doc: OpenDocument, place: TextPlace, terms: Terms) -> list[Fram
         window.place_window(*place, terms.budget, old, terms.first_share)
         for old in (*(frame.window for frame in at_hand), None)
     )
-    evaluated = doc.workspace.evaluated[: terms.n_chunks]
-    runs = dict.fromkeys([evaluated, *(f.header.chunks for f in at_hand)])
+    known = [doc.workspace.evaluated[: terms.n_chunks], *(f.header.chunks for f in at_hand)]
     made = (
         Frame(doc.view.ladder.header(chunks_for_window(run, doc.file.path, shown)), shown)
         for shown in windows
-        for run in runs
+        for run in dict.fromkeys(known)
     )
     return list(dict.fromkeys(made))
 

@@ -82,8 +82,7 @@ class Persistence:
         typed = ""
         saved = workspace.saved.documents.get(doc.uri)
         shown = saved.frame.window if saved else NOWHERE
-        n_most = workspace.settings(self._connection.config).ring.chunks
-        chunks = workspace.chunks(doc.viewport(shown, shown.anchor), n_most)
+        chunks = workspace.chunks(doc.viewport(shown, shown.anchor), self._connection.config)
         header = doc.view.ladder.header(chunks)
         if saved and replace(saved.frame.header, chunks=header.chunks) == header:
             doc.view.ladder.install(still_true(saved.frame, chunks))

@@ -52,7 +52,7 @@ def workspace() -> Iterator[Workspace]:
 
 
 def shown(workspace: Workspace) -> list[str]:
-    return [each.name for each in workspace.chunks(HERE, 16)]
+    return [each.name for each in workspace.chunks(HERE, Config())]
 
 
 def test_what_is_not_judged_hides_what_stands_behind_it(workspace: Workspace) -> None:

@@ -67,7 +67,7 @@ class Project:
             await self._here.update_ring(viewport, 6000, self.config)
             await wait_explored(*(each.files for each in self.workspaces))
         await self._here.update_ring(viewport, 6000, self.config)
-        return "".join(f"# {c.name}\n{c.text}" for c in self._here.chunks(viewport, 16))
+        return "".join(f"# {c.name}\n{c.text}" for c in self._here.chunks(viewport, self.config))
 
 
 Start = Callable[..., Project]

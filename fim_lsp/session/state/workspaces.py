@@ -88,13 +88,10 @@ class Workspace:
         """Return whether what is remembered of this file is judged by the rules of now."""
         return uri not in self._unjudged
 
-    def chunks(self, viewport: Viewport, n_most: int) -> tuple[Chunk, ...]:
-        """
-        Return the chunks to show with a window, *n_most* of them: none of a file with a secret in
-        its name.
-        """
-        first = self.memory.visible(viewport)[:n_most]
-        judged = takewhile(lambda chunk: self.may_show(chunk.uri), first)
+    def chunks(self, viewport: Viewport, config: Config) -> tuple[Chunk, ...]:
+        """Return the chunks to show with a window: none of a file with a secret in its name."""
+        ring = self.memory.visible(viewport)[: self.settings(config).ring.chunks]
+        judged = takewhile(lambda chunk: self.may_show(chunk.uri), ring)
         visible = [chunk for chunk in judged if scrub_name(chunk.name) == chunk.name]
         self._shown.update((chunk.name, chunk.uri) for chunk in visible)
         return tuple(Chunk(chunk.name, chunk.text) for chunk in visible)
@@ -290,9 +287,7 @@ class Workspaces:
         return paths.locate(uri, self.roots).key == key
 
     def note_files(self, changed: Iterable[str], deleted: Collection[str]) -> bool:
-        """
-        Note that files changed on disk; return whether the rules did, and all is to be judged.
-        """
+        """Note that files changed on disk; return whether the rules did: all is to be judged."""
         gone = {*deleted}  # of 10,000 files a folder knows a few
         for workspace in self:
             workspace.files.invalidate_listing()
