@@ -120,6 +120,13 @@ def test_a_ring_without_room_is_filled_with_nothing() -> None:
         assert {*left.chunks} <= {*ring.chunks}
 
 
+def test_fewer_chunks_are_kept_where_fewer_are_allowed() -> None:
+    """As the settings of now say."""
+    full = refill(Ring(), scene(POOL, FILES), LIMITS, lambda _: False)
+    left = refill(full, scene(POOL, FILES), RingLimits(1, 25, 1200), lambda _: False)
+    assert len(full.chunks) > 1 >= len(left.chunks)
+
+
 def test_the_front_is_evicted_in_bulk_once_others_are_newer() -> None:
     """Old chunks leave together once enough was admitted to pay for it."""
 
